@@ -212,6 +212,19 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
   return array;
 }
 
+std::string npy_of(const std::vector<std::int64_t>& shape, std::string_view type, std::string_view bytes) {
+  std::string extents;
+  for (const std::int64_t extent : shape) extents += fmt::format("{}, ", extent);
+  if (shape.size() > 1) extents.erase(extents.size() - 2);
+  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", type, extents);
+  constexpr std::size_t before = 10, alignment = 64;  // magic, version and length; of the data
+  header += std::string(alignment - 1 - (before + header.size()) % alignment, ' ') + "\n";
+  std::string file = "\x93NUMPY";
+  file += '\x01', file += '\0';
+  file += char(header.size() & 0xff), file += char(header.size() >> 8);
+  return file + header + std::string(bytes);
+}
+
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes) {
   InputFile{path};  // refuses pipes, for which the library would wait
   int code = 0;

@@ -19,6 +19,9 @@ struct NumpyArray {
 // order. UserError naming `place` for anything else, and for a file that is shorter or longer than it says.
 NumpyArray parse_npy(std::string_view bytes, std::string_view place);
 
+// A ".npy" file of format 1.0: `type` as NumPy writes it ("<f4"), `bytes` row-major.
+std::string npy_of(const std::vector<std::int64_t>& shape, std::string_view type, std::string_view bytes);
+
 // All arrays of a ".npz" file by name, without ".npy". UserError "<file>: ..." if it is not such a file, and for arrays
 // of more than `most_bytes` in all.
 std::map<std::string, NumpyArray> read_npz(const std::filesystem::path& path, std::int64_t most_bytes = std::int64_t(1)

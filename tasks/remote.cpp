@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -78,6 +79,18 @@ std::chrono::milliseconds silence_of(double timeout_seconds) {
   return std::chrono::milliseconds(std::int64_t((timeout_seconds + slack_seconds) * 1e3));
 }
 
+// What `judge` makes of the answer of an executable's only kernel, or how it ended without one.
+Measurement answered(const Remote& remote, const std::string& executable, std::chrono::milliseconds deadline,
+                     base::Monitor* monitor, const std::function<Measurement(const Answer&)>& judge) {
+  const double timeout_seconds = double(deadline.count()) * 1e-3;
+  std::optional<Measurement> measurement;
+  const auto stops = [&] { return monitor != nullptr && monitor->stop_requested(); };
+  const auto take = [&](const Answer& answer) { measurement = judge(answer); };
+  const Delivery delivery = Board(remote, 0).run(executable, 1, silence_of(timeout_seconds), take, stops);
+  if (!measurement && stops()) throw base::Stopped();
+  return measurement ? *measurement : ended(delivery, timeout_seconds);
+}
+
 }  // namespace
 
 Measurement run_under(const std::vector<std::string>& prefix, const codegen::LoopProgram& program,
@@ -98,16 +111,25 @@ Measurement run_object(const Remote& remote, const codegen::Object& object, cons
   run.timeout_seconds = double(deadline.count()) * 1e-3;
   const auto executable = codegen::link_executable({&object}, target, expected.computation, expected.reference, run);
   if (!executable) return outcome(Status::unsupported, executable.reason().text);
-  std::optional<Measurement> measurement;
-  const auto stops = [&] { return monitor != nullptr && monitor->stop_requested(); };
-  const auto take = [&](const Answer& answer) {
-    measurement = judged(answer, expected, object.signature);
-    measurement->check = remote.is_emulated() ? "qemu" : "remote";
+  return answered(remote, *executable, deadline, monitor, [&](const Answer& answer) {
+    Measurement measurement = judged(answer, expected, object.signature);
+    measurement.check = remote.is_emulated() ? "qemu" : "remote";
     if (outputs != nullptr) *outputs = answer.outputs;
-  };
-  const Delivery delivery = Board(remote, 0).run(*executable, 1, silence_of(run.timeout_seconds), take, stops);
-  if (!measurement && stops()) throw base::Stopped();
-  return measurement ? *measurement : ended(delivery, run.timeout_seconds);
+    return measurement;
+  });
+}
+
+ProgramRun run_program(const Remote& remote, const std::string& executable, std::chrono::milliseconds deadline,
+                       base::Monitor* monitor) {
+  ProgramRun run;
+  run.measurement = answered(remote, executable, deadline, monitor, [&](const Answer& answer) {
+    run.outputs = answer.outputs;
+    Measurement measurement = outcome(Status::ok, "");
+    measurement.seconds = answer.seconds;
+    if (measurement.seconds.empty()) measurement.seconds = {answer.first};
+    return measurement;
+  });
+  return run;
 }
 
 const Expected& LatestExpected::of(const codegen::Workload& workload, base::Monitor& monitor) {

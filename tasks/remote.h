@@ -53,10 +53,20 @@ datasets::Measurement run_object(const Remote& remote, const codegen::Object& ob
                                  const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
                                  base::Monitor* monitor = nullptr, std::string* outputs = nullptr);
 
+// What a program wrote that runs one kernel, or a sequence of them, without anyone who knows the results.
+struct ProgramRun {
+  datasets::Measurement measurement;  // ok with the seconds of each repetition, crashed or timed_out
+  std::string outputs;                // as the kernel stored them, consecutively
+};
+// Runs an executable of codegen::link_sequence_program where `remote` says (a prefix of no words: on this machine).
+// Throws as run_under.
+ProgramRun run_program(const Remote& remote, const std::string& executable, std::chrono::milliseconds deadline,
+                       base::Monitor* monitor = nullptr);
+
 // Candidates of one workload are sent together, four and later eight at a time; boards of a list work on different ones
-// at the same time, each on one. A program that crashes or hangs ends its executable: it gets its status, the others are
-// sent again. A wrong result or a crash counts only for the first program of its executable: for others it may be the
-// effect of an earlier one, and they are run again alone. A board that does not answer or is lost in the middle is
+// at the same time, each on one. A program that crashes or hangs ends its executable: it gets its status, the others
+// are sent again. A wrong result or a crash counts only for the first program of its executable: for others it may be
+// the effect of an earlier one, and they are run again alone. A board that does not answer or is lost in the middle is
 // tried again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was
 // lost twice is `crashed`. After `attempts` without any result, or at once if retrying cannot help
 // (Delivery::permanent), measure() throws Failure, unless another board is left.

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
+#include "cli/print/compiled_network.h"
+#include "study/flows/compile_network.h"
 
 namespace graft::cli {
 namespace {
@@ -13,8 +16,16 @@ namespace {
 struct Flags {
   std::vector<std::string> runs, functions;
   std::string out, name = "kernels", format = "library", constants;
+  std::string weights = "code";
   std::int64_t variants = 1;
 };
+
+study::CompileFormat format_of(const std::string& name) {
+  if (name == "library") return study::CompileFormat::library;
+  if (name == "object") return study::CompileFormat::object;
+  if (name == "bench") return study::CompileFormat::bench;
+  throw base::UserError("--format", fmt::format("'{}' is neither library, object nor bench", name));
+}
 
 study::CompileRequest request_of(const Flags& flags, const Session& session) {
   study::CompileRequest request;
@@ -26,13 +37,7 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
     request.constants = base::read_npz(flags.constants);
     if (request.constants.empty()) throw base::UserError(flags.constants, "no array in it");
   }
-  if (flags.format == "object") {
-    request.format = study::CompileFormat::object;
-  } else if (flags.format == "bench") {
-    request.format = study::CompileFormat::bench;
-  } else if (flags.format != "library") {
-    throw base::UserError("--format", fmt::format("'{}' is neither library, object nor bench", flags.format));
-  }
+  request.format = format_of(flags.format);
   for (const std::string& each : flags.functions) {
     const std::size_t equals = each.rfind('=');
     if (equals == std::string::npos || equals < each.rfind(')') + 1)
@@ -42,14 +47,44 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
+base::Document names_of(const std::map<std::string, std::string>& files) {
+  base::Document list = base::Document::list();
+  for (const auto& [name, content] : files) list.push(name);
+  return list;
+}
+
+int compile_network(const Flags& flags, Session& session) {
+  if (flags.runs.size() > 1) throw base::UserError("compile", "one network at a time");
+  if (!flags.functions.empty() || !flags.constants.empty() || flags.variants > 1)
+    throw base::UserError("compile", "--function, --constants and --variants go with runs of single workloads");
+  study::CompileNetworkRequest request;
+  request.folder = flags.runs.front();
+  request.format = format_of(flags.format);
+  request.name = flags.name;
+  request.seed = session.seed;
+  if (flags.weights == "file")
+    request.weights_in_file = true;
+  else if (flags.weights != "code")
+    throw base::UserError("--weights", fmt::format("'{}' is neither code nor file", flags.weights));
+  const study::CompiledNetwork made = study::compile_network(request, session.progress);
+  study::write_files(made.files, made.executable, flags.out);
+  print(made, session.output);
+  print_files(made.platform, made.files, flags.out, session.output);
+  session.output.add(to_document(made));
+  session.output.json().set("out", flags.out).set("files", names_of(made.files));
+  return done;
+}
+
 int compile(const Flags& flags, Session& session) {
+  if (study::is_network_folder(flags.runs.front())) return compile_network(flags, session);
+  if (flags.weights != "code") throw base::UserError("--weights", "goes with a network");
   const study::Compiled made = study::compile(request_of(flags, session), session.progress);
   study::write_files(made.files, made.executable, flags.out);
 
   std::vector<std::string> head = {"function", "workload", "time", "results", "prepared", "scratch"};
   if (flags.variants > 1) head.insert(head.begin() + 1, "variant");  // its number, as in NAME_select
   Table table(head);
-  base::Document functions = base::Document::list(), files = base::Document::list();
+  base::Document functions = base::Document::list();
   for (const study::Compiled::Function& function : made.functions) {
     base::Document variants = base::Document::list();
     for (const study::Compiled::Variant& variant : function.variants) {
@@ -79,16 +114,12 @@ int compile(const Flags& flags, Session& session) {
                        .set("variants", std::move(variants)));
   }
   session.output.table(table);
-  session.output.line(fmt::format("\nfor {}, in {}:", made.platform, flags.out));
-  for (const auto& [name, content] : made.files) {
-    session.output.line(fmt::format("  {} ({} bytes)", name, content.size()));
-    files.push(name);
-  }
+  print_files(made.platform, made.files, flags.out, session.output);
   session.output.json()
       .set("platform", made.platform)
       .set("out", flags.out)
       .set("functions", std::move(functions))
-      .set("files", std::move(files));
+      .set("files", names_of(made.files));
   return done;
 }
 
@@ -96,14 +127,16 @@ int compile(const Flags& flags, Session& session) {
 
 Command compile_command() {
   return {.name = "compile",
-          .help = "the best programs of runs as a library, an object or programs that check themselves",
+          .help = "the best programs of runs, or a network, as a library, an object or programs that check themselves",
           .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
                        "graft compile runs/mm --out lib --variants 5",
                        "graft compile runs/c2 --out lib --function resnet18.C2=c2 --constants weights.npz",
-                       "graft compile runs/c2 --out bin --format bench"},
+                       "graft compile runs/c2 --out bin --format bench",
+                       "graft compile runs/resnet18 --out lib --name resnet18 --weights file"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positionals("RUN...", flags->runs, "folders that graft tune made, all for one platform");
+            options.positionals("RUN...", flags->runs,
+                                "folders that graft tune made, all for one platform; or the one of a network");
             options.text("out", flags->out, "folder to write", Options::required);
             options.text("format", flags->format,
                          "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
@@ -118,6 +151,9 @@ Command compile_command() {
                 "constants", flags->constants,
                 "FILE.npz of numpy.savez with arrays 'FUNCTION/TENSOR': constants, such as weights, that become "
                 "part of the library, prepared");
+            options.text("weights", flags->weights,
+                         "of a network: code, which holds them as read-only data, or file: NAME.weights, which the "
+                         "program maps and passes");
             return [flags](Session& session) { return compile(*flags, session); };
           },
           .stops = true};

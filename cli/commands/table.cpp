@@ -21,6 +21,7 @@ const std::vector<Command>& commands() {
       tune_all_command(),
       replay_command(),
       compile_command(),
+      run_command(),
       library_list_command(),
       library_export_command(),
       library_merge_command(),

@@ -9,12 +9,10 @@
 #include <optional>
 #include <set>
 #include <utility>
-#include <variant>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
-#include "base/process.h"
 #include "base/shortened.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
@@ -22,6 +20,7 @@
 #include "codegen/machine/link.h"
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
+#include "study/flows/code_runner.h"
 #include "study/flows/constants.h"
 #include "study/inputs/request.h"
 #include "study/knowledge/answer.h"
@@ -35,29 +34,6 @@ namespace {
 constexpr std::chrono::minutes most_time{10};  // of one kernel's check; emulated ones take seconds
 constexpr int bench_repetitions = 20;
 constexpr double bench_seconds = 1e-3;  // of a repetition
-
-// How this machine can run code of the platform, or why it cannot.
-struct Runner {
-  std::optional<tasks::Remote> where;
-  std::string check, reason;
-};
-
-Runner runner_of(const tasks::Platform& platform) {
-  if (std::holds_alternative<tasks::Native>(platform.how)) return {tasks::Remote{}, "host", ""};
-  if (const auto* remote = std::get_if<tasks::Remote>(&platform.how))
-    return {*remote, remote->is_emulated() ? "qemu" : "remote", ""};
-  const std::vector<std::string>& qemu = std::get<tasks::Modelled>(platform.how).profile.qemu;
-  if (qemu.empty()) return {{}, "none", "the platform names no qemu"};
-  try {
-    if (base::run_process({qemu[0], "--version"}, std::chrono::seconds(10)).exit_code == 0) {
-      tasks::Remote remote;
-      remote.prefix = qemu;
-      return {remote, "qemu", ""};
-    }
-  } catch (const base::Failure&) {
-  }
-  return {{}, "none", fmt::format("'{}' does not start; install qemu-user", qemu[0])};
-}
 
 // A run's workload: of a run of tune there is one.
 codegen::Workload workload_of(const search::RunContent& run, const std::filesystem::path& path) {
@@ -214,7 +190,7 @@ class Compiler {
 
   const CompileRequest& request_;
   const tasks::Platform& platform_;
-  const Runner runner_;
+  const CodeRunner runner_;
   const std::string name_;  // of the library
   tasks::LatestExpected expected_;
   tasks::Expected given_;  // with the constants of the request, of the latest function

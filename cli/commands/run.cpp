@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/numpy.h"
+#include "base/statistics.h"
+#include "base/text.h"
+#include "cli/commands/commands.h"
+#include "cli/print/compiled_network.h"
+#include "cli/texts.h"
+#include "codegen/machine/library.h"
+#include "study/flows/compile_network.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::string network, out;
+  std::vector<std::string> inputs;
+  std::int64_t repetitions = 0;
+  double minimum_ms = 10;
+  bool check = false;
+};
+
+// How NumPy names an element's type.
+std::string_view numpy_type(codegen::DType type) {
+  switch (type) {
+    case codegen::DType::f32:
+      return "<f4";
+    case codegen::DType::f64:
+      return "<f8";
+    case codegen::DType::i32:
+      return "<i4";
+    case codegen::DType::i8:
+      return "|i1";
+    case codegen::DType::u8:
+      return "|u1";
+    case codegen::DType::i64:
+      return "<i8";
+  }
+  return "";
+}
+
+study::RunNetworkRequest request_of(const Flags& flags, const Session& session) {
+  if (!study::is_network_folder(flags.network))
+    throw base::UserError(flags.network, "is not the folder of a network; graft tune MODEL.onnx makes one");
+  study::RunNetworkRequest request;
+  request.folder = flags.network;
+  request.repetitions = flags.repetitions;
+  request.minimum_seconds = flags.minimum_ms * 1e-3;
+  request.check = flags.check;
+  request.seed = session.seed;
+  for (const std::string& each : flags.inputs) {
+    const std::size_t equals = each.rfind('=');
+    if (equals == std::string::npos)
+      throw base::UserError("--input", fmt::format("'{}': expected NAME=FILE.npy", each));
+    const std::string file = each.substr(equals + 1);
+    request.inputs[each.substr(0, equals)] = base::parse_npy(base::read_file(file), file);
+  }
+  return request;
+}
+
+int run(const Flags& flags, Session& session) {
+  const study::NetworkRun result = study::run_network(request_of(flags, session), session.progress);
+  Table table({"output", "type", "shape", "least", "largest", "file"});
+  base::Document outputs = base::Document::list();
+  std::map<std::string, std::string> files;
+  for (std::size_t o = 0; o < result.tensors.size(); ++o) {
+    const codegen::Sequence::Tensor& tensor = result.tensors[o];
+    const std::vector<double> numbers = result.outputs[o].numbers();
+    std::string file;
+    if (!flags.out.empty()) {
+      file = fmt::format("{}.npy", codegen::identifier(tensor.name));
+      if (files.contains(file)) file = fmt::format("{}_{}.npy", codegen::identifier(tensor.name), o);
+      files[file] = base::npy_of(tensor.shape, numpy_type(tensor.dtype), codegen::as_bytes(numbers, tensor.dtype));
+    }
+    const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
+    const auto text = [&](auto at) { return numbers.empty() ? std::string() : fmt::format("{:.6g}", *at); };
+    table.row({graph::in_quotes(tensor.name), std::string(codegen::name_of(tensor.dtype)), graph::to_text(tensor.shape),
+               text(least), text(largest), file});
+    base::Document shape = base::Document::list();
+    for (const std::int64_t extent : tensor.shape) shape.push(extent);
+    outputs.push(base::Document::map()
+                     .set("name", tensor.name)
+                     .set("dtype", std::string(codegen::name_of(tensor.dtype)))
+                     .set("shape", std::move(shape))
+                     .set("file", file));
+  }
+  if (!files.empty()) study::write_files(files, false, flags.out);
+  session.output.table(table);
+  if (flags.repetitions > 0) {
+    const double median = base::median(result.seconds);
+    session.output.line(fmt::format("\ntime: {} (median of {}; {})", seconds_text(median),
+                                    base::counted(result.seconds.size(), "repetition"), result.where));
+    session.output.json().set("seconds", median);
+  }
+  print_errors(result.errors, session.output);
+  base::Document seconds = base::Document::list();
+  for (const double each : result.seconds) seconds.push(each);
+  session.output.json()
+      .set("where", result.where)
+      .set("outputs", std::move(outputs))
+      .set("repetitions", std::move(seconds));
+  if (flags.check) session.output.json().set("errors", to_document(result.errors));
+  for (const graph::OutputError& error : result.errors) {
+    if (error.right()) continue;
+    session.output.finish();
+    throw base::Failure(fmt::format("output {} is wrong", graph::in_quotes(error.name)));
+  }
+  return done;
+}
+
+}  // namespace
+
+Command run_command() {
+  return {.name = "run",
+          .help = "a tuned network on inputs, on this machine or under qemu",
+          .examples = {"graft run runs/resnet18 --input x=x.npy --out outputs",
+                       "graft run runs/resnet18 --repetitions 20 --check"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("NETWORK", flags->network, "folder that graft tune MODEL.onnx made");
+            options.list("input", flags->inputs,
+                         "NAME=FILE.npy: an input; those that are not given are random numbers of the seed");
+            options.text("out", flags->out, "folder for the outputs, a .npy file each");
+            options.integer("repetitions", flags->repetitions, 0, "timed runs after the first one");
+            options.number("minimum-ms", flags->minimum_ms, 0, "of a repetition, which has as many runs as that takes");
+            options.flag("check", flags->check, "compares the outputs with the network in double precision");
+            return [flags](Session& session) { return run(*flags, session); };
+          },
+          .stops = true};
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,65 @@
+#include "cli/print/compiled_network.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace graft::cli {
+
+void print(const study::CompiledNetwork& made, Output& out) {
+  Table table({"", "value"});
+  table.row({"calls", fmt::format("{} of {}", made.calls, base::counted(made.kernels, "kernel"))});
+  table.row({"weights", fmt::format("{} bytes", made.weights_bytes)});
+  table.row({"arena", made.peak_bytes == 0
+                          ? fmt::format("{} bytes", made.arena_bytes)
+                          : fmt::format("{} bytes ({:.2f} of the most that lives at once)", made.arena_bytes,
+                                        double(made.arena_bytes) / double(made.peak_bytes))});
+  table.row(
+      {"results", made.check == "none" ? "not checked: " + made.unchecked : fmt::format("right ({})", made.check)});
+  out.table(table);
+  print_errors(made.errors, out);
+}
+
+base::Document to_document(const study::CompiledNetwork& made) {
+  base::Document out = base::Document::map();
+  out.set("platform", made.platform)
+      .set("calls", made.calls)
+      .set("kernels", made.kernels)
+      .set("weights_bytes", made.weights_bytes)
+      .set("arena_bytes", made.arena_bytes)
+      .set("peak_bytes", made.peak_bytes)
+      .set("check", made.check);
+  if (!made.unchecked.empty()) out.set("unchecked", made.unchecked);
+  return out.set("outputs", to_document(made.errors));
+}
+
+void print_errors(const std::vector<graph::OutputError>& errors, Output& out) {
+  if (errors.empty()) return;
+  Table table({"output", "largest value", "largest error", "rounding explains", "results"});
+  for (const graph::OutputError& error : errors)
+    table.row({graph::in_quotes(error.name), fmt::format("{:.4g}", error.largest),
+               fmt::format("{:.2g}", error.largest_error), fmt::format("{:.2g}", error.bound),
+               error.right() ? "right" : "wrong"});
+  out.line("");
+  out.table(table);
+}
+
+base::Document to_document(const std::vector<graph::OutputError>& errors) {
+  base::Document list = base::Document::list();
+  for (const graph::OutputError& error : errors)
+    list.push(base::Document::map()
+                  .set("name", error.name)
+                  .set("largest", error.largest)
+                  .set("largest_error", error.largest_error)
+                  .set("bound", error.bound)
+                  .set("right", error.right()));
+  return list;
+}
+
+void print_files(const std::string& platform, const std::map<std::string, std::string>& files,
+                 const std::string& folder, Output& out) {
+  out.line(fmt::format("\nfor {}, in {}:", platform, folder));
+  for (const auto& [name, content] : files) out.line(fmt::format("  {} ({} bytes)", name, content.size()));
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,31 @@
+#include "study/flows/code_runner.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+#include "base/process.h"
+
+namespace graft::study {
+
+CodeRunner runner_of(const tasks::Platform& platform) {
+  if (std::holds_alternative<tasks::Native>(platform.how)) return {tasks::Remote{}, "host", ""};
+  if (const auto* remote = std::get_if<tasks::Remote>(&platform.how))
+    return {*remote, remote->is_emulated() ? "qemu" : "remote", ""};
+  const std::vector<std::string>& qemu = std::get<tasks::Modelled>(platform.how).profile.qemu;
+  if (qemu.empty()) return {{}, "none", "the platform names no qemu"};
+  try {
+    if (base::run_process({qemu[0], "--version"}, std::chrono::seconds(10)).exit_code == 0) {
+      tasks::Remote remote;
+      remote.prefix = qemu;
+      return {remote, "qemu", ""};
+    }
+  } catch (const base::Failure&) {
+  }
+  return {{}, "none", fmt::format("'{}' does not start; install qemu-user", qemu[0])};
+}
+
+}  // namespace graft::study

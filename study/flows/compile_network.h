@@ -1,0 +1,63 @@
+// A tuned network as files for linking, or run here: its program (network_program.h), checked against the network in
+// double precision.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "base/numpy.h"
+#include "codegen/machine/sequence.h"
+#include "graph/rounding.h"
+#include "study/flows/compile.h"
+#include "study/flows/network_program.h"
+
+namespace graft::study {
+
+struct CompileNetworkRequest {
+  std::filesystem::path folder;  // of tune_network
+  CompileFormat format = CompileFormat::library;
+  std::string name = "network";  // of the library and its functions
+  bool weights_in_file = false;  // NAME.weights, instead of data of the code
+  std::uint64_t seed = 1;        // of the inputs of the check
+};
+
+struct CompiledNetwork {
+  std::string platform;
+  std::string check, unchecked;                  // "host", "qemu", "remote", or "none" and why
+  std::vector<graph::OutputError> errors;        // by output, if it was checked
+  std::int64_t arena_bytes = 0, peak_bytes = 0;  // of memory, and what lives at once at most
+  std::int64_t weights_bytes = 0;
+  std::size_t calls = 0, kernels = 0;
+  std::map<std::string, std::string> files;  // contents by name; nothing is written
+  bool executable = false;                   // the files are programs
+};
+
+// Failure if the program gives wrong results. UserError and base::Stopped as program_of.
+CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor);
+
+struct RunNetworkRequest {
+  std::filesystem::path folder;                    // of tune_network
+  std::map<std::string, base::NumpyArray> inputs;  // by name; those that are missing are made from the seed
+  std::int64_t repetitions = 0;                    // timed runs after the first one
+  double minimum_seconds = 0;                      // of a repetition: as many runs as that takes
+  bool check = false;                              // against the network in double precision
+  std::uint64_t seed = 1;
+};
+
+struct NetworkRun {
+  std::vector<codegen::Sequence::Tensor> tensors;  // the outputs
+  std::vector<codegen::Elements> outputs;
+  std::vector<double> seconds;             // of one run, by repetition
+  std::string where;                       // "host", "qemu", "remote"
+  std::vector<graph::OutputError> errors;  // if it was checked
+};
+
+// Runs it on this machine, the platform's boards, or under its qemu. Failure where it cannot be run.
+NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor);
+
+}  // namespace graft::study

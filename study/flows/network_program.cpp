@@ -1,0 +1,193 @@
+#include "study/flows/network_program.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/text.h"
+#include "codegen/machine/compile.h"
+#include "codegen/machine/library.h"
+#include "codegen/schedule/candidate.h"
+#include "graph/memory.h"
+#include "graph/operators.h"
+#include "study/flows/constants.h"
+#include "study/inputs/request.h"
+#include "study/knowledge/answer.h"
+
+namespace graft::study {
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+// Constants, each content once.
+class Weights {
+ public:
+  std::int64_t add(const std::string& content) {
+    const auto [known, is_new] = places_.emplace(std::pair(base::hash_bytes(content), content.size()), 0);
+    if (!is_new && bytes_.compare(std::size_t(known->second), content.size(), content) == 0) return known->second;
+    bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+    known->second = std::int64_t(bytes_.size());
+    bytes_ += content;
+    return known->second;
+  }
+  std::string taken() { return std::move(bytes_); }
+
+ private:
+  std::map<std::pair<std::uint64_t, std::size_t>, std::int64_t> places_;
+  std::string bytes_;
+};
+
+class Builder {
+ public:
+  Builder(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor)
+      : tuned_(tuned), monitor_(monitor) {
+    made_.network = read_network(tuned.model, tuned.shapes, tuned.platform.target);
+    made_.sequence.name = codegen::identifier(name);
+    made_.sequence.platform = tuned.platform.name;
+    made_.sequence.graft = std::string(graft_version());
+    made_.sequence.target = tuned.platform.target;
+  }
+
+  NetworkProgram made() {
+    const graph::Graph& graph = made_.network.graph;
+    for (const int input : graph.inputs) made_.sequence.inputs.push_back(tensor_of(graph, input));
+    for (const int output : graph.outputs) made_.sequence.outputs.push_back(tensor_of(graph, output));
+    compile_kernels();
+    place_buffers();
+    for (std::size_t c = 0; c < plan().calls.size(); ++c) {
+      base::check_stop(monitor_);
+      monitor_.progress("preparing constants", std::int64_t(c), std::int64_t(plan().calls.size()));
+      add_call(c);
+    }
+    made_.sequence.weights = weights_.taken();
+    return std::move(made_);
+  }
+
+ private:
+  const graph::Plan& plan() const { return made_.network.plan; }
+
+  static codegen::Sequence::Tensor tensor_of(const graph::Graph& graph, int value) {
+    const graph::Value& own = graph.values[std::size_t(value)];
+    return {own.name, *own.type, *own.shape};
+  }
+
+  void compile_kernels() {
+    const codegen::Target& target = tuned_.platform.target;
+    std::map<std::uint64_t, const NetworkKernel*> tuned;
+    for (const NetworkKernel& kernel : tuned_.kernels) tuned.emplace(kernel.workload.key(), &kernel);
+    for (std::size_t k = 0; k < plan().kernels.size(); ++k) {
+      base::check_stop(monitor_);
+      monitor_.progress("compiling kernels", std::int64_t(k), std::int64_t(plan().kernels.size()));
+      const auto found = tuned.find(plan().kernels[k].workload.key());
+      if (found == tuned.end())
+        throw base::UserError(tuned_.folder.string(),
+                              "another graft made other kernels of this model; run graft tune on it again");
+      const NetworkKernel& kernel = *found->second;
+      if (!kernel.answer)
+        throw base::UserError(tuned_.folder.string(),
+                              fmt::format("{} has no program yet{}", kernel.label,
+                                          kernel.failure.empty() ? "; run graft tune again" : ": " + kernel.failure));
+      const auto failed = [&](const base::Reason& reason) {
+        return base::Failure(fmt::format("{}: {}: {}", tuned_.folder.string(), kernel.label, reason.text));
+      };
+      auto program = codegen::program(kernel.answer->candidate, target);
+      if (!program) throw failed(program.reason());
+      ahead_.emplace_back(*program);
+      auto object = codegen::compile(ahead_.back().run(), target, pipeline_named(kernel.answer->pipeline, target),
+                                     fmt::format("{}_kernel{}", made_.sequence.name, k));
+      if (!object) throw failed(object.reason());
+      made_.sequence.kernels.push_back(std::move(object).value());
+      std::string steps;
+      if (const auto schedule = codegen::schedule(kernel.answer->candidate))
+        for (const codegen::Step& step : *schedule) steps += (steps.empty() ? "" : "\n") + codegen::to_text(step);
+      made_.schedules.push_back(std::move(steps));
+    }
+  }
+
+  void place_buffers() {
+    std::vector<std::int64_t> scratch;
+    for (const codegen::Object& kernel : made_.sequence.kernels) scratch.push_back(kernel.signature.scratch_bytes);
+    use_ = graph::arena_use(plan(), scratch);
+    places_ = graph::placed(use_.lifetimes);
+    made_.sequence.arena_bytes = places_.bytes;
+    made_.peak_bytes = graph::peak_bytes(use_.lifetimes);
+  }
+
+  using Place = codegen::Sequence::Place;
+  Place in_arena(int lifetime) const {
+    return {codegen::Sequence::Where::arena, 0, places_.offsets[std::size_t(lifetime)]};
+  }
+  Place in_weights(const std::string& content) { return {codegen::Sequence::Where::weights, 0, weights_.add(content)}; }
+  Place place_of(int buffer) {
+    const graph::Plan::Buffer& own = plan().buffers[std::size_t(buffer)];
+    const graph::Plan::Buffer& whole = plan().buffers[graph::whole_of(plan(), buffer)];
+    using Where = graph::Plan::Buffer::Where;
+    Place place;
+    if (own.known) return in_weights(own.known->bytes);
+    if (whole.where == Where::arena)
+      place = in_arena(use_.lifetime_of_buffer[graph::whole_of(plan(), buffer)]);
+    else
+      place = {whole.where == Where::input ? codegen::Sequence::Where::input : codegen::Sequence::Where::output,
+               whole.number, 0};
+    place.offset += own.offset;
+    return place;
+  }
+
+  void add_call(std::size_t number) {
+    const graph::Plan::Call& call = plan().calls[number];
+    const codegen::Object& kernel = made_.sequence.kernels[std::size_t(call.kernel)];
+    const codegen::Computation& computation = plan().kernels[std::size_t(call.kernel)].workload.computation();
+    std::vector<codegen::Elements> elements(computation.tensors.size());
+    for (std::size_t t = 0; t < elements.size(); ++t) {
+      if (computation.tensors[t].role != codegen::Role::constant) continue;
+      const int buffer = call.operands.at(std::size_t(graph::operand_of(computation.tensors[t])));
+      elements[t] = plan().buffers[std::size_t(buffer)].known->elements();
+    }
+    std::vector<std::string> constants;
+    if (has_constants(computation))
+      constants = ahead_[std::size_t(call.kernel)].contents(computation, elements, monitor_);
+    codegen::Sequence::Call made;
+    made.kernel = call.kernel;
+    made.label = call.label;
+    std::size_t constant = 0;
+    for (const codegen::Parameter& parameter : kernel.signature.parameters) {
+      if (parameter.role == codegen::Role::constant) {
+        const std::string& content = constants.at(constant++);
+        made.buffers.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
+      } else if (parameter.role == codegen::Role::output) {
+        made.buffers.push_back(place_of(call.result));
+      } else {
+        codegen::Tensor named;
+        named.name = parameter.name;
+        named.role = parameter.role;
+        made.buffers.push_back(place_of(call.operands.at(std::size_t(graph::operand_of(named)))));
+      }
+    }
+    if (const int lifetime = use_.scratch_of_call[number]; lifetime >= 0) made.scratch = in_arena(lifetime);
+    made_.sequence.calls.push_back(std::move(made));
+  }
+
+  const TunedNetwork& tuned_;
+  base::Monitor& monitor_;
+  NetworkProgram made_;
+  std::vector<PreparedAhead> ahead_;  // by kernel
+  graph::ArenaUse use_;
+  graph::Places places_;
+  Weights weights_;
+};
+
+}  // namespace
+
+NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor) {
+  if (file_hash(tuned.model) != tuned.model_hash)
+    throw base::UserError(
+        tuned.model.string(),
+        fmt::format("is not the model that {} was tuned for any more; run graft tune on it", tuned.folder.string()));
+  return Builder(tuned, name, monitor).made();
+}
+
+}  // namespace graft::study

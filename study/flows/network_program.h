@@ -1,0 +1,25 @@
+// A tuned network as one program: its kernels compiled, its constants prepared, its buffers placed in one memory.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/machine/sequence.h"
+#include "study/flows/network.h"
+
+namespace graft::study {
+
+struct NetworkProgram {
+  Network network;
+  codegen::Sequence sequence;          // calls in the order of the plan
+  std::int64_t peak_bytes = 0;         // that live at once at most: no arena can be smaller
+  std::vector<std::string> schedules;  // by kernel, for people
+};
+
+// UserError if a kernel has no answer, or the model is not the one that was tuned any more; Failure if code cannot be
+// made of it; base::Stopped when the monitor asks for it.
+NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor);
+
+}  // namespace graft::study
