@@ -22,11 +22,13 @@ namespace graft::graph {
 namespace {
 
 constexpr std::size_t most_named = 30;  // kinds of unsupported nodes in a message
+constexpr std::int64_t most_rounds = 1024;
 
 // A graph whose nodes are being gone through, and where its values are in the result.
 struct Scope {
   const Graph& graph;
   const Scope* around = nullptr;
+  std::string suffix = {};   // of its values' names: a round of a loop has values of its own
   std::vector<int> to = {};  // by value; -1: not there yet
   std::unordered_map<std::string_view, int> by_name = {};
   bool is_model() const { return around == nullptr; }
@@ -39,7 +41,7 @@ class Folder {
   Graph folded(const Graph& graph) {
     result_.name = graph.name;
     result_.version = graph.version;
-    Scope scope = scope_of(graph, nullptr);
+    Scope scope = scope_of(graph, nullptr, "");
     is_output_.assign(graph.values.size(), false);
     for (const int output : graph.outputs) is_output_[std::size_t(output)] = true;
     for (const int input : graph.inputs) result_.inputs.push_back(scope.to[std::size_t(input)]);
@@ -82,13 +84,20 @@ class Folder {
     return int(result_.values.size()) - 1;
   }
 
-  Scope scope_of(const Graph& graph, const Scope* around) {
-    Scope scope{graph, around};
+  // Of a graph within another: `given` are its inputs.
+  Scope scope_of(const Graph& graph, const Scope* around, const std::string& suffix,
+                 const std::vector<int>& given = {}) {
+    walked_ += std::int64_t(graph.values.size() + graph.nodes.size()) + 1;
+    if (walked_ > limits_.most_parts) fail(fmt::format("written out, its loops have more than {} parts", limits_.most_parts));
+    Scope scope{graph, around, suffix};
     scope.to.assign(graph.values.size(), -1);
+    for (std::size_t i = 0; i < std::min(given.size(), graph.inputs.size()); ++i)
+      scope.to[std::size_t(graph.inputs[i])] = given[i];
     for (std::size_t v = 0; v < graph.values.size(); ++v) {
       const Value& value = graph.values[v];
       if (value.origin != Value::Origin::outer) scope.by_name.emplace(value.name, int(v));
-      if (value.origin == Value::Origin::input || value.origin == Value::Origin::constant) scope.to[v] = added(value);
+      const bool has_origin = value.origin == Value::Origin::input || value.origin == Value::Origin::constant;
+      if (has_origin && scope.to[v] < 0) scope.to[v] = added(value);
       if (value.origin != Value::Origin::outer) continue;
       for (const Scope* outer = around; outer && scope.to[v] < 0; outer = outer->around)
         if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())
@@ -106,6 +115,8 @@ class Folder {
         if (operand >= 0) operand = scope.to[std::size_t(operand)];
       if (node.operation == "If")
         branch(scope, node, moved);
+      else if (node.operation == "Loop")
+        loop(scope, node, moved);
       else
         compute(scope, node, std::move(moved));
     }
@@ -114,7 +125,8 @@ class Folder {
   // Results of which nothing is known, so that the walk can go on and find all that is not supported.
   void leave_open(Scope& scope, const Node& node) {
     for (const int value : node.results)
-      if (value >= 0) scope.to[std::size_t(value)] = added({.name = scope.graph.values[std::size_t(value)].name});
+      if (value >= 0)
+        scope.to[std::size_t(value)] = added({.name = scope.graph.values[std::size_t(value)].name + scope.suffix});
   }
 
   void branch(Scope& scope, const Node& node, const Node& moved) {
@@ -127,22 +139,117 @@ class Folder {
       not_supported(scope.graph, node, "a condition that is not a constant");
       return leave_open(scope, node);
     }
-    const auto found = node.attributes.find(condition->number(0) != 0 ? "then_branch" : "else_branch");
-    const auto* graph =
-        found == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const Graph>>(&found->second);
-    if (!graph) fail(fmt::format("{}: a branch is missing", name));
-    Scope inner = scope_of(**graph, &scope);
+    const Graph& graph = graph_of(scope, node, condition->number(0) != 0 ? "then_branch" : "else_branch");
+    Scope inner = scope_of(graph, &scope, scope.suffix);
     go_through(inner);
-    const std::vector<int>& outputs = (*graph)->outputs;
-    if (outputs.size() < node.results.size())
-      fail(fmt::format("{}: its branch has {}", name, base::counted(outputs.size(), "output")));
+    if (graph.outputs.size() < node.results.size())
+      fail(fmt::format("{}: its branch has {}", name, base::counted(graph.outputs.size(), "output")));
+    for (std::size_t r = 0; r < node.results.size(); ++r) give(scope, node, r, inner.to[std::size_t(graph.outputs[r])]);
+  }
+
+  // A loop of a known number of rounds is written out. A round takes its number, the condition and the state, and gives
+  // the condition and the state of the next one, and what is stacked of all rounds.
+  void loop(Scope& scope, const Node& node, const Node& moved) {
+    const std::string name = label(scope.graph, node);
+    const Graph& body = graph_of(scope, node, "body");
+    const std::size_t states = moved.operands.size() < 2 ? 0 : moved.operands.size() - 2;
+    if (moved.operands.size() < 2 || body.inputs.size() != states + 2 || body.outputs.size() < states + 1 ||
+        node.results.size() > body.outputs.size() - 1)
+      fail(fmt::format("{}: its operands, its results and those of its body do not fit", name));
+    const auto operands = operands_of(result_, moved);
+    if (!operands) return leave_open(scope, node);
+    const auto refused = [&](const std::string& reason) {
+      not_supported(scope.graph, node, reason);
+      leave_open(scope, node);
+    };
+    for (std::size_t i = 0; i < 2; ++i) {
+      const std::optional<Operand>& operand = (*operands)[i];
+      if (operand && !operand->known) return refused("a number of rounds that is not a constant");
+      if (operand && operand->known->size() != 1) fail(fmt::format("{}: operand {} is not one element", name, i));
+    }
+    const std::int64_t rounds = (*operands)[0] ? (*operands)[0]->known->integer(0) : most_rounds + 1;
+    bool goes_on = !(*operands)[1] || (*operands)[1]->known->number(0) != 0;
+    std::vector<int> state(moved.operands.begin() + 2, moved.operands.end());
+    std::vector<std::vector<int>> stacked(body.outputs.size() - 1 - states);
+    if (std::find(state.begin(), state.end(), -1) != state.end()) fail(fmt::format("{}: a state is missing", name));
+    for (std::int64_t round = 0; goes_on && round < rounds; ++round) {
+      if (round == most_rounds) return refused(fmt::format("more than {} rounds", most_rounds));
+      const std::int64_t yes = 1;
+      std::vector<int> given = {added_constant("round", known(DType::i64, {}, std::span(&round, 1))),
+                                added_constant("condition", known(DType::u8, {}, std::span(&yes, 1)))};
+      given.insert(given.end(), state.begin(), state.end());
+      Scope inner = scope_of(body, &scope, fmt::format("{}.{}", scope.suffix, round), given);
+      go_through(inner);
+      const auto output = [&](std::size_t number) { return inner.to[std::size_t(body.outputs[number])]; };
+      const Value& condition = result_.values[std::size_t(output(0))];
+      if (!condition.shape) return leave_open(scope, node);
+      if (!condition.known || condition.known->size() != 1) return refused("a number of rounds that is not a constant");
+      goes_on = condition.known->number(0) != 0;
+      for (std::size_t s = 0; s < states; ++s) state[s] = output(1 + s);
+      for (std::size_t s = 0; s < stacked.size(); ++s) stacked[s].push_back(output(1 + states + s));
+    }
     for (std::size_t r = 0; r < node.results.size(); ++r) {
       if (node.results[r] < 0) continue;
-      int& to = scope.to[std::size_t(node.results[r])];
-      to = inner.to[std::size_t(outputs[r])];
-      if (scope.is_model() && is_output_[std::size_t(node.results[r])])
-        to = named(to, scope.graph.values[std::size_t(node.results[r])].name);
+      if (r >= states && stacked[r - states].empty()) return refused("no rounds, whose results would be stacked");
+      give(scope, node, r, r < states ? state[r] : stack(scope, node, stacked[r - states]));
     }
+  }
+
+  // One value of equal ones, along a new first dimension: a graph of its own, gone through like any other.
+  int stack(const Scope& scope, const Node& node, const std::vector<int>& parts) {
+    Graph graph;
+    graph.version = scope.graph.version;
+    const auto value = [&](Value one) {
+      graph.values.push_back(std::move(one));
+      return int(graph.values.size()) - 1;
+    };
+    Node concat{node.name, "Concat", {{"axis", std::int64_t(0)}}, {}, {}};
+    for (const int part : parts) {
+      const Value& of = result_.values[std::size_t(part)];
+      if (!of.shape) return part;  // what is not supported is named elsewhere
+      Shape shape = *of.shape;
+      shape.insert(shape.begin(), 1);
+      graph.inputs.push_back(value({.name = of.name, .origin = Value::Origin::input}));
+      const Known to = known_vector(shape);
+      const int to_shape = value({.name = of.name + ".shape",
+                                  .origin = Value::Origin::constant,
+                                  .type = to->type,
+                                  .shape = to->shape,
+                                  .known = to});
+      concat.operands.push_back(value({.name = of.name + ".row"}));
+      graph.nodes.push_back({node.name, "Reshape", {}, {graph.inputs.back(), to_shape}, {concat.operands.back()}});
+    }
+    concat.results = {value({.name = node.name + ".stacked"})};
+    graph.outputs = concat.results;
+    graph.nodes.push_back(std::move(concat));
+    Scope inner = scope_of(graph, &scope, scope.suffix, parts);
+    go_through(inner);
+    return inner.to[std::size_t(graph.outputs[0])];
+  }
+
+  const Graph& graph_of(const Scope& scope, const Node& node, const std::string& attribute) const {
+    const auto found = node.attributes.find(attribute);
+    const auto* graph =
+        found == node.attributes.end() ? nullptr : std::get_if<std::shared_ptr<const Graph>>(&found->second);
+    if (!graph) fail(fmt::format("{}: its graph '{}' is missing", label(scope.graph, node), attribute));
+    return **graph;
+  }
+
+  // Result `r` of the node is this value.
+  void give(Scope& scope, const Node& node, std::size_t r, int value) {
+    if (node.results[r] < 0) return;
+    int& to = scope.to[std::size_t(node.results[r])];
+    to = value;
+    if (scope.is_model() && is_output_[std::size_t(node.results[r])])
+      to = named(to, scope.graph.values[std::size_t(node.results[r])].name);
+  }
+
+  int added_constant(const std::string& name, Known array) {
+    return added({.name = name,
+                  .origin = Value::Origin::constant,
+                  .type = array->type,
+                  .shape = array->shape,
+                  .known = std::move(array)});
   }
 
   // The same value by the name of an output.
@@ -172,14 +279,10 @@ class Folder {
       if (node.results[r] < 0) continue;
       const Result& result = (*results)[r];
       int& to = scope.to[std::size_t(node.results[r])];
-      const std::string& name = scope.graph.values[std::size_t(node.results[r])].name;
+      const std::string name = scope.graph.values[std::size_t(node.results[r])].name + scope.suffix;
       const int same = result.same_as < 0 ? -1 : moved.operands[std::size_t(result.same_as)];
       if (Known known = known_of(scope.graph, node, *operands, result)) {
-        to = added({.name = name,
-                    .origin = Value::Origin::constant,
-                    .type = result.type,
-                    .shape = result.shape,
-                    .known = std::move(known)});
+        to = added_constant(name, std::move(known));
         moved.results[r] = -1;
       } else if (same >= 0 && result.shape == *result_.values[std::size_t(same)].shape &&
                  !(scope.is_model() && is_output_[std::size_t(node.results[r])])) {
@@ -232,7 +335,7 @@ class Folder {
   Graph result_;
   std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
-  std::int64_t bytes_ = 0;
+  std::int64_t bytes_ = 0, walked_ = 0;
   double work_ = 0;
 };
 

@@ -1,7 +1,8 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
 // before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
-// its branch; what only passes its operand on is left out; what scales and shifts channels after a convolution moves
-// into its weights; nodes that no output needs are removed. What stays computes the same results.
+// its branch, a `Loop` of a known number of rounds its rounds; what only passes its operand on is left out; what scales
+// and shifts channels after a convolution moves into its weights; nodes that no output needs are removed. What stays
+// computes the same results.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +17,7 @@ struct FoldLimits {
   // make is refused.
   std::int64_t most_bytes = std::int64_t(1) << 31;
   double most_work = 0x1p31;  // evaluated points of index expressions
+  std::int64_t most_parts = 2'000'000;  // values and nodes, each branch and each round of a loop counted
 };
 
 // `graph` has types and shapes of inputs and constants. UserError "<place>: ..." names a node that ONNX does not allow,

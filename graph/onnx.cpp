@@ -163,7 +163,7 @@ class Reader {
   Known lone_tensor(std::string_view bytes) { return tensor(bytes, "tensor").second; }
 
  private:
-  static constexpr std::int64_t oldest_operators = 7, newest_operators = 22;
+  static constexpr std::int64_t oldest_operators = 1, newest_operators = 22;
 
   [[noreturn]] void fail(const std::string& message) const { throw base::UserError(place_, message); }
 

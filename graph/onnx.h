@@ -1,6 +1,6 @@
 // ONNX files: the only place that knows how they are written. They are read by our own reader of the wire format
 // (wire.h): ten messages are needed, nothing is allocated by a claim of the file, and no library's release decides
-// which versions of the format can be read. IR 3 to 13, operators of versions 7 to 22.
+// which versions of the format can be read. Operators of versions 1 to 22.
 //
 // A file is hostile until read: every fault is one line, UserError "<file>: <node or tensor>: ...".
 #pragma once

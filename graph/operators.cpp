@@ -28,7 +28,37 @@ const std::map<std::string_view, Row>& table() {
   return rows;
 }
 
+// The first version in which operators are what version 7 has, if that is earlier. Those of other meanings before, as Add
+// without broadcasting and BatchNormalization that trains, are known from version 7 on.
+struct Since {
+  int version;
+  std::string_view names;
+};
+constexpr Since earlier[] = {
+    {1,
+     "ArgMax ArgMin Constant Conv ConvTranspose DepthToSpace Flatten Gather GlobalAveragePool GlobalMaxPool Hardmax"
+     " Identity LRN LogSoftmax MatMul MaxPool Not ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean"
+     " ReduceMin ReduceProd ReduceSum ReduceSumSquare Shape Size Slice Softmax Softplus Softsign SpaceToDepth Squeeze"
+     " Transpose Unsqueeze"},
+    {2, "Pad Split"},
+    {4, "Concat"},
+    {5, "Reshape"},
+    {6,
+     "Abs Cast Ceil Clip Elu Exp Floor HardSigmoid InstanceNormalization LeakyRelu Log Max Mean Min Neg Reciprocal Relu"
+     " Selu Sigmoid Sqrt Sum Tanh Tile"},
+};
+
+int first_version(std::string_view operation) {
+  for (const Since& since : earlier) {
+    const std::vector<std::string_view> names = base::words(since.names);
+    if (std::find(names.begin(), names.end(), operation) != names.end()) return since.version;
+  }
+  return 7;
+}
+
 Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
+  if (const int first = graph.version < 7 ? first_version(node.operation) : 0; graph.version < first)
+    throw Unsupported{fmt::format("version {} of operators, where it is known from {} on", graph.version, first)};
   std::size_t given = operands.size();
   while (given > 0 && !operands[given - 1]) --given;
   if (int(given) < row.least || (row.most >= 0 && int(given) > row.most))

@@ -3,8 +3,8 @@
 // about: as a constant, as the same elements in another shape, or by an index expression (codegen/expression). No code
 // outside of graph/operators/ and fold.cpp knows the name of an operator.
 //
-// All versions of the operators since 7 are meant (Node has the version of its graph): what became an operand, as
-// Clip's limits, is read from attributes in older ones.
+// All versions of the operators are meant in which they compute what version 7 does, or later ones do (Graph::version):
+// what became an operand, as Clip's limits, is read from attributes in older ones.
 #pragma once
 
 #include <optional>

@@ -117,12 +117,15 @@ Meaning divided(const Call& call) {
 
 Meaning modulo(const Call& call) {
   call.same_types();
-  if (codegen::is_floating(call.type(0))) throw Unsupported{"floating point"};
   const Shape shape = broadcast(shapes_of(call));
   Expression expression(call);
   const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
   std::string value = fmt::format("{} % {}", a, b);
-  if (call.integer("fmod", 0) != 0)  // the sign of the dividend
+  const bool has_sign_of_dividend = call.integer("fmod", 0) != 0;
+  if (codegen::is_floating(call.type(0))) {
+    if (!has_sign_of_dividend) throw Malformed{"fmod is not 1, for floating point"};
+    value = fmt::format("{0} - {1} * select({0} / {1} < 0, neg(floor(neg({0} / {1}))), floor({0} / {1}))", a, b);
+  } else if (has_sign_of_dividend)
     value = fmt::format("select({0} < 0, neg(neg({0}) % abs({1})), {0} % abs({1}))", a, b);
   return {element_wise(expression, call.type(0), shape, value)};
 }
@@ -222,6 +225,40 @@ Meaning is_infinite(const Call& call) {
                                         call.integer("detect_positive", 1) != 0 ? infinite : "0",
                                         call.integer("detect_negative", 1) != 0 ? infinite : "0");
   return {element_wise(expression, DType::u8, call.shape(0), value)};
+}
+
+// x = whole * pi + rest for the sine, (whole + 1/2) * pi + rest for the cosine, |rest| <= pi / 2: there the sine is its
+// Taylor series, to 1e-18. Pi is subtracted in three parts, the first two of so few bits that their products are exact.
+Meaning wave(const Call& call, bool is_cosine) {
+  if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
+  constexpr double pi = 3.141592653589793, pi_begin = 3.140625, pi_middle = 0x1.fb4p-11, pi_end = 1.5099579909783764e-07;
+  constexpr int last_power = 21;
+  const Axes axes = axes_over(call.shape(0));
+  Expression expression(call);
+  const std::string x = expression.broadcast(0, axes), whole = load("N", index_of(axes)),
+                    rest = load("R", index_of(axes)), half = is_cosine ? " + 0.5" : "";
+  expression.stage("N", call.type(0), axes, fmt::format("{}({} * {})", is_cosine ? "floor" : "round", x, 1 / pi));
+  expression.stage("R", call.type(0), axes,
+                   fmt::format("{0} - ({1}{2}) * {3} - ({1}{2}) * {4} - ({1}{2}) * {5}", x, whole, half, pi_begin,
+                               pi_middle, pi_end));
+  double factorial = 1;
+  for (int power = 2; power <= last_power; ++power) factorial *= power;
+  std::string series = fmt::format("{}", 1 / factorial);
+  for (int power = last_power; power > 1; power -= 2) {
+    factorial /= power * (power - 1);
+    const double factor = (power - 2) % 4 == 1 ? 1 / factorial : -1 / factorial;
+    series = fmt::format("({} + {} * {} * {})", number_text(factor), rest, rest, series);
+  }
+  // The sign of an odd number of half waves; the cosine of the rest and a quarter is minus its sine.
+  const std::string odd = fmt::format("({0} - 2 * floor({0} / 2))", whole);
+  const std::string sign = is_cosine ? fmt::format("(2 * {} - 1)", odd) : fmt::format("(1 - 2 * {})", odd);
+  return {element_wise(expression, call.type(0), call.shape(0), fmt::format("{} * {} * {}", sign, rest, series))};
+}
+Meaning sine(const Call& call) {
+  return wave(call, false);
+}
+Meaning cosine(const Call& call) {
+  return wave(call, true);
 }
 
 Meaning gelu(const Call& call) {
@@ -327,6 +364,8 @@ std::vector<Row> element_wise_rows() {
       {"Where", 3, 3, "", chosen},
       {"Clip", 1, 3, "min max", clipped},
       {"IsInf", 1, 1, "detect_negative detect_positive", is_infinite},
+      {"Sin", 1, 1, "", sine},
+      {"Cos", 1, 1, "", cosine},
       {"Gelu", 1, 1, "approximate", gelu},
       {"Cast", 1, 1, "to saturate", cast},
       {"CastLike", 2, 2, "saturate", cast_like},

@@ -97,6 +97,39 @@ Meaning log_of_sum_of_powers(const Call& call) {
   return {expression.result(call.type(0), parts.shape)};
 }
 
+// Stage by stage, neighbours along each axis are multiplied: a reduction by products is not in the language.
+Meaning multiplied(const Call& call) {
+  const auto axes = reduced_axes(call, 18);
+  if (!axes) return {same_elements(call, call.shape(0))};
+  const Split parts = split(call.shape(0), *axes, call.integer("keepdims", 1) != 0);
+  if (parts.count == 1) return {same_elements(call, parts.shape)};
+  Expression expression(call);
+  Shape shape = call.shape(0);
+  std::string before;
+  const auto element = [&](const Index& index) {
+    return before.empty() ? expression.operand(0, index) : load(before, index);
+  };
+  int stages = 0;
+  for (const int axis : *axes) {
+    std::int64_t& extent = shape[std::size_t(axis)];
+    while (extent > 1) {
+      const bool is_odd = extent % 2 != 0;
+      extent = (extent + 1) / 2;
+      Index first = index_of(axes_over(shape)), second = first;
+      second[std::size_t(axis)] = form(2, first[std::size_t(axis)], 1);
+      first[std::size_t(axis)] = form(2, first[std::size_t(axis)]);
+      const std::string left = element(first), right = element(second);  // of an odd number the last is alone
+      before = fmt::format("P{}", stages++);
+      expression.stage(before, call.type(0), axes_over(shape),
+                       fmt::format("{} * {}", left, is_odd ? fmt::format("pad({}, 1)", right) : right));
+    }
+  }
+  Index index = parts.index;
+  for (const int axis : *axes) index[std::size_t(axis)] = "0";
+  expression.stage("y", call.type(0), parts.kept, load(before, index));
+  return {expression.result(call.type(0), parts.shape)};
+}
+
 Meaning position_of(const Call& call, std::string_view combine) {
   const int axis = call.axis(call.integer("axis", 0), call.rank(0));
   const Split parts = split(call.shape(0), {axis}, call.integer("keepdims", 1) != 0);
@@ -140,6 +173,7 @@ Meaning running_sum(const Call& call) {
 std::vector<Row> reduction_rows() {
   std::vector<Row> rows = {
       {"ReduceLogSumExp", 1, 2, "axes keepdims noop_with_empty_axes", log_of_sum_of_powers},
+      {"ReduceProd", 1, 2, "axes keepdims noop_with_empty_axes", multiplied},
       {"ArgMax", 1, 1, "axis keepdims select_last_index", position_of_largest},
       {"ArgMin", 1, 1, "axis keepdims select_last_index", position_of_least},
       {"CumSum", 2, 2, "exclusive reverse", running_sum},

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ namespace {
 
 using namespace graft::graph;
 using graft::codegen::Elements;
+using graft::codegen::contains;
 using graft::codegen::refusal;
 using List = std::vector<std::int64_t>;
 
@@ -169,6 +171,70 @@ TEST(Fold, IfOfAKnownConditionIsItsBranch) {
       .node("Size", {"x"}, {"size"})
       .output("y");
   EXPECT_EQ(file::results(graph, {{"x", Elements{5, 6}}}).front(), (Elements{-6, -7}));
+}
+
+// s = s + x and all s * round, for as many rounds as `rounds` says, or until the round is `last`.
+file::GraphFile loop(std::int64_t rounds, std::int64_t last) {
+  file::GraphFile body;
+  body.open_input("round", {}, file::i64).open_input("goes_on", {}, file::boolean).open_input("s", {});
+  body.integers("last", {}, {last})
+      .node("Less", {"round", "last"}, {"again"})
+      .node("Add", {"s", "x"}, {"more"})
+      .node("Cast", {"round"}, {"number"}, {file::attribute("to", 1)})
+      .node("Mul", {"more", "number"}, {"row"})
+      .output("again")
+      .output("more")
+      .output("row");
+  file::GraphFile graph;
+  graph.input("x", Shape{2}).input("begin", Shape{2}).integers("rounds", {}, {rounds});
+  return graph
+      .node("Loop", {"rounds", "", "begin"}, {"end", "rows"}, {file::graph_attribute("body", body.content())}, "steps")
+      .output("end")
+      .output("rows");
+}
+
+TEST(Fold, LoopsOfKnownRoundsAreWrittenOut) {
+  const std::map<std::string, Elements> inputs = {{"x", {1, 10}}, {"begin", {5, 0}}};
+  const std::vector<Elements> counted = file::results(loop(3, 99), inputs);
+  EXPECT_EQ(counted[0], (Elements{8, 30}));
+  EXPECT_EQ(counted[1], (Elements{0, 0, 7, 20, 16, 60}));
+  const std::vector<Elements> ended = file::results(loop(99, 1), inputs);  // the rounds 0 and 1
+  EXPECT_EQ(ended[0], (Elements{7, 20}));
+  EXPECT_EQ(ended[1], (Elements{0, 0, 7, 20}));
+  const Graph ready = folded_file(loop(3, 99));
+  std::set<std::string> names;
+  for (const Value& value : ready.values) EXPECT_TRUE(names.insert(value.name).second) << value.name;
+}
+
+TEST(Fold, LoopsThatAreNotKnownAreRefusedByName) {
+  EXPECT_EQ(refusal([] { return folded_file(loop(5000, 5000)); }),
+            "m.onnx: 1 node cannot be computed: 1 x 'Loop': more than 1024 rounds, as node 'steps' (Loop)");
+  EXPECT_TRUE(contains(refusal([] { return folded_file(loop(0, 5)); }), "no rounds, whose results would be stacked"));
+  file::GraphFile body, graph;
+  body.open_input("round", {}, file::i64).open_input("goes_on", {}, file::boolean).open_input("s", {});
+  body.node("Identity", {"s"}, {"more"}).output("goes_on").output("more");
+  graph.input("x", Shape{2}).input("rounds", Shape{}, file::i64);
+  graph.node("Loop", {"rounds", "", "x"}, {"y"}, {file::graph_attribute("body", body.content())}).output("y");
+  EXPECT_TRUE(contains(refusal([&] { return folded_file(graph); }), "'Loop': a number of rounds that is not a constant"));
+}
+
+// Loops within loops have as many parts as the product of their rounds.
+TEST(Fold, LoopsWithinLoopsAreLimited) {
+  std::string inner;
+  for (int depth = 0; depth < 4; ++depth) {
+    file::GraphFile body;
+    body.open_input("round", {}, file::i64).open_input("goes_on", {}, file::boolean).open_input("s", {});
+    if (depth == 0)
+      body.node("Neg", {"s"}, {"t"});
+    else
+      body.integers("many", {}, {1000}).node("Loop", {"many", "", "s"}, {"t"}, {file::graph_attribute("body", inner)});
+    inner = body.output("goes_on").output("t").content();
+  }
+  file::GraphFile graph;
+  graph.input("x", Shape{2}).integers("many", {}, {1000});
+  graph.node("Loop", {"many", "", "x"}, {"y"}, {file::graph_attribute("body", inner)}).output("y");
+  EXPECT_EQ(refusal([&] { return folded(file::read(graph), "m.onnx", {.most_parts = 10'000}); }),
+            "m.onnx: written out, its loops have more than 10000 parts");
 }
 
 TEST(Fold, InputsMayBeFixed) {

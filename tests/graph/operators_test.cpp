@@ -256,7 +256,33 @@ TEST(Operators, ElementsOneByOne) {
   judge("Gelu", [](double v) { return 0.5 * v * (1 + std::erf(v / std::sqrt(2.0))); });
   judge("Ceil", [](double v) { return std::ceil(v); });
   judge("Round", [](double v) { return std::nearbyint(v); });
+  judge("Sin", [](double v) { return std::sin(v); });
+  judge("Cos", [](double v) { return std::cos(v); });
   judge("Sign", [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; });
+}
+
+TEST(Operators, WavesOfLargeNumbers) {
+  Numbers x;
+  for (int i = -40; i <= 40; ++i) x.push_back(i * 0.785398163397448 + i * i * i);
+  Numbers sines, cosines;
+  for (const double each : x) sines.push_back(std::sin(each)), cosines.push_back(std::cos(each));
+  const Shape shape = {std::int64_t(x.size())};
+  expect_near(result_of({"Sin", {shape}, {}}, {x}), sines, "sine");
+  expect_near(result_of({"Cos", {shape}, {}}, {x}), cosines, "cosine");
+}
+
+TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
+  expect_near(result_of({"Mod", {{4}, {4}}, {file::attribute("fmod", 1)}}, {{5.5, -5.5, 5.5, -6}, {2, 2, -2, -4}}),
+              {1.5, -1.5, 1.5, -2}, "remainder");
+}
+
+// An operator is what version 7 has since the version that its standard names; what came before is not taken for it.
+TEST(Operators, EarlyVersionsAreKnownWhereTheyMeanTheSame) {
+  expect_near(result_of({"Elu", {{2}}, {}, 6}, {{-1, 2}}), {std::expm1(-1.0), 2}, "version 6");
+  EXPECT_EQ(refusal([] { return result_of({"Elu", {{2}}, {}, 5}); }),
+            "m.onnx: 1 node cannot be computed: 1 x 'Elu': version 5 of operators, where it is known from 6 on, as node 0 "
+            "(Elu)");
+  EXPECT_TRUE(contains(refusal([] { return result_of({"Add", {{2}, {2}}, {}, 6}); }), "from 7 on"));
 }
 
 TEST(Operators, IntegersDivideTowardsZero) {
@@ -504,6 +530,14 @@ TEST(Operators, ReductionsAndPositions) {
   expect_near(axis_1("ReduceLogSumExp"),
               {std::log(std::exp(1.0) + 2 * std::exp(5.0)), std::log(std::exp(-2.0) + 1 + std::exp(3.0))},
               "log of sum of powers");
+  expect_near(axis_1("ReduceProd"), {25, 0}, "product");
+  for (const Shape& shape : {Shape{2, 5, 3}, Shape{1, 7, 2}, Shape{4, 1, 1}}) {
+    const Numbers all = drawn(shape, 9);
+    Numbers products(std::size_t(shape[1]), 1.0);
+    for (std::size_t e = 0; e < all.size(); ++e) products[e / std::size_t(shape[2]) % products.size()] *= all[e];
+    expect_near(result_of({"ReduceProd", {shape}, {file::attribute("axes", List{0, 2})}, 12}, {all}), products,
+                "products of two axes");
+  }
   expect_near(axis_1("ArgMax"), {1, 2}, "the first of the largest");
   expect_near(axis_1("ArgMax", {file::attribute("select_last_index", 1)}), {2, 2}, "the last of them");
   expect_near(result_of({"ReduceSum", {{2, 3}}, {}, 12}, {x}), {12}, "all axes");

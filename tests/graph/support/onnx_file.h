@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,63 @@ class GraphFile {
  private:
   std::string content_;
 };
+
+// A graph as a file of this version. Bytes are booleans where an operator wants them.
+inline std::string model_of(const Graph& graph, int format = 8) {
+  const auto name = [&](int value) { return value < 0 ? std::string() : graph.values[std::size_t(value)].name; };
+  std::vector<bool> is_boolean(graph.values.size());
+  for (const Node& node : graph.nodes) {
+    const std::string& operation = node.operation;
+    const bool takes_booleans = operation == "Not" || operation == "And" || operation == "Or" || operation == "Xor";
+    for (std::size_t o = 0; o < node.operands.size(); ++o)
+      if (node.operands[o] >= 0 && (takes_booleans || (operation == "Where" && o == 0)))
+        is_boolean[std::size_t(node.operands[o])] = true;
+  }
+  const auto type_of = [&](DType type, bool boolean_bytes) {
+    switch (type) {
+      case DType::f64:
+        return f64;
+      case DType::i64:
+        return i64;
+      case DType::i32:
+        return i32;
+      case DType::i8:
+        return i8;
+      case DType::u8:
+        return boolean_bytes ? boolean : u8;
+      default:
+        return f32;
+    }
+  };
+  const auto attribute_of = [&](const std::string& key, const Attribute& value) {
+    if (const auto* number = std::get_if<std::int64_t>(&value)) return attribute(key, *number);
+    if (const auto* number = std::get_if<double>(&value)) return attribute(key, *number);
+    if (const auto* text = std::get_if<std::string>(&value)) return attribute(key, text->c_str());
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return attribute(key, *list);
+    if (const auto* array = std::get_if<Known>(&value))
+      return tensor_attribute(key, tensor("", (*array)->shape, type_of((*array)->type, false), (*array)->bytes));
+    throw std::logic_error("attribute " + key + " of a kind that is not written");
+  };
+  GraphFile file;
+  for (std::size_t v = 0; v < graph.values.size(); ++v) {
+    const Value& value = graph.values[v];
+    if (value.known)
+      file.weight_of(tensor(value.name, *value.shape, type_of(*value.type, is_boolean[v]), value.known->bytes));
+  }
+  for (const int input : graph.inputs) {
+    const Value& value = graph.values[std::size_t(input)];
+    file.input(value.name, *value.shape, type_of(*value.type, is_boolean[std::size_t(input)]));
+  }
+  for (const Node& node : graph.nodes) {
+    std::vector<std::string> operands, results, attributes;
+    for (const int operand : node.operands) operands.push_back(name(operand));
+    for (const int result : node.results) results.push_back(name(result));
+    for (const auto& [key, value] : node.attributes) attributes.push_back(attribute_of(key, value));
+    file.node(node.operation, operands, results, attributes, node.name);
+  }
+  for (const int output : graph.outputs) file.output(name(output));
+  return file.model(graph.version, format);
+}
 
 inline Graph read(const GraphFile& file, int version = 17, const Shapes& shapes = {}) {
   return parse_onnx(file.model(version), "m.onnx", ".", shapes);
