@@ -98,6 +98,9 @@ class Folder {
       if (value.origin != Value::Origin::outer) scope.by_name.emplace(value.name, int(v));
       const bool has_origin = value.origin == Value::Origin::input || value.origin == Value::Origin::constant;
       if (has_origin && scope.to[v] < 0) scope.to[v] = added(value);
+      if (value.origin == Value::Origin::input && value.shape && elements_of(*value.shape) == 0)  // nothing to wait for
+        result_.values[std::size_t(scope.to[v])].known =
+            known(*value.type, *value.shape, std::span<const std::int64_t>());
       if (value.origin != Value::Origin::outer) continue;
       for (const Scope* outer = around; outer && scope.to[v] < 0; outer = outer->around)
         if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())

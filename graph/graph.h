@@ -29,7 +29,7 @@ struct Value {
   // What is not known yet: of computed values all until they are folded.
   std::optional<DType> type = {};
   std::optional<Shape> shape = {};
-  Known known = nullptr;  // of a constant
+  Known known = nullptr;  // of a constant, and of an input without elements
 };
 
 struct Node {

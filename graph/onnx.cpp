@@ -492,7 +492,8 @@ class Reader {
       Dimension dimension;
       Field inner;
       for (Fields parts(field.as_bytes()); next(parts, inner);) {
-        if (inner.number == 1) dimension.extent = std::max<std::int64_t>(-1, inner.as_integer());
+        // Some exporters write 0 for an extent that is open.
+        if (inner.number == 1) dimension.extent = inner.as_integer() > 0 ? inner.as_integer() : -1;
         if (inner.number == 2) dimension.name = inner.as_bytes();
       }
       result.dimensions.push_back(std::move(dimension));
@@ -550,8 +551,8 @@ class Reader {
       }
       if (is_open)
         open.push_back(fmt::format("{} [{}]", in_quotes(input.name), input.has_shape ? base::join(texts, ",") : "..."));
-      else if (elements_of(*value.shape) <= 0)
-        fail(fmt::format("{}: its shape {} has no elements, or too many", where, to_text(*value.shape)));
+      else if (elements_of(*value.shape) < 0)
+        fail(fmt::format("{}: its shape {} has too many elements", where, to_text(*value.shape)));
     }
     for (const auto& [name, shape] : shapes_)
       if (std::find(names.begin(), names.end(), name) == names.end())

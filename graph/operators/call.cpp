@@ -156,7 +156,7 @@ std::string Expression::operand(int number, const Index& index) {
   const std::string name = fmt::format("x{}", number);
   if (!declared_[std::size_t(number)]) {
     declared_[std::size_t(number)] = true;
-    if (elements_of(of.shape) == 0) throw Unsupported{fmt::format("operand {} without elements", number)};
+    if (elements_of(of.shape) == 0) empty_ = number;
     declarations_ += fmt::format("{} {}[{}]: {}; ", of.known ? "constant" : "input", name, fmt::join(of.shape, ","),
                                  codegen::name_of(of.type));
   }
@@ -212,6 +212,8 @@ void Expression::stage(std::string_view tensor, DType type, const Axes& axes, st
 }
 
 Result Expression::result(DType type, Shape shape) const {
+  if (elements_of(shape) == 0) return constant(known(type, std::move(shape), std::span<const std::int64_t>()));
+  if (empty_ >= 0) throw Unsupported{fmt::format("operand {} without elements", empty_)};
   Result result{.type = type, .shape = std::move(shape)};
   try {
     result.computation = codegen::parse_computation(declarations_ + stages_, {}, DType::f32, "expression");

@@ -97,11 +97,13 @@ class Expression {
   // tensor[axes | reduced] combine value. The tensor "y" is the output. With `element` it writes that instead.
   void stage(std::string_view tensor, DType type, const Axes& axes, std::string_view value,
              std::string_view combine = "=", const Axes& reduced = {}, const Index& element = {});
-  Result result(DType type, Shape shape) const;  // of the stages until here, the last of which wrote y
+  // Of the stages until here, the last of which wrote y. Known if it has no elements, whatever they are made of.
+  Result result(DType type, Shape shape) const;
 
  private:
   const Call& call_;
   std::vector<bool> declared_;
+  int empty_ = -1;  // an operand without elements that is read
   std::string declarations_, stages_;
 };
 

@@ -129,7 +129,6 @@ Meaning tile(const Call& call) {
     index.push_back(i);
     element.push_back(repeats[d] != 1 ? fmt::format("{} + {}", form(extent, r), i) : i);
   }
-  if (elements_of(shape) == 0) return {constant(known(call.type(0), shape, std::span<const std::int64_t>()))};
   if (shape == call.shape(0)) return {same_elements(call, shape)};
   Expression expression(call);
   expression.stage("y", call.type(0), axes, expression.operand(0, index), "=", {}, element);
@@ -199,10 +198,7 @@ Meaning split(const Call& call) {
     shape[std::size_t(axis)] = size;
     Index index = index_of(axes_over(shape));
     index[std::size_t(axis)] = form(1, index[std::size_t(axis)], begin);
-    if (elements_of(shape) == 0)
-      results.push_back(constant(known(call.type(0), shape, std::span<const std::int64_t>())));
-    else
-      results.push_back(copied(call, shape, index).front());
+    results.push_back(copied(call, shape, index).front());
     begin += size;
   }
   if (begin != extent) throw Malformed{fmt::format("parts {} of {}", to_text(sizes), extent)};
@@ -237,7 +233,6 @@ Meaning slice(const Call& call) {
     index[d] = form(step, index[d], begin);
   }
   if (shape == call.shape(0) && index == index_of(axes_over(shape))) return {same_elements(call, shape)};
-  if (elements_of(shape) == 0) return {constant(known(call.type(0), shape, std::span<const std::int64_t>()))};
   return copied(call, shape, index);
 }
 
@@ -324,7 +319,6 @@ Meaning gather(const Call& call) {
   Shape shape(data.begin(), data.begin() + axis);
   shape.insert(shape.end(), indices.begin(), indices.end());
   shape.insert(shape.end(), data.begin() + axis + 1, data.end());
-  if (elements_of(shape) == 0) return {constant(known(call.type(0), shape, std::span<const std::int64_t>()))};
   const Index all = index_of(axes_over(shape));
   const auto first = all.begin() + axis, last = first + std::ptrdiff_t(indices.size());
   Index index(all.begin(), first);

@@ -1,6 +1,6 @@
-// The tests that ONNX publishes with its operators (backend/test/data/node of its Python package), where there is a
-// copy: -D GRAFT_ONNX_NODE_TESTS=FOLDER when configuring. A table by operator is printed; what fails is named with the
-// reason.
+// The tests that ONNX publishes with its operators. They are written by its Python package (python3-onnx) when the build
+// is configured; -D GRAFT_ONNX_NODE_TESTS=FOLDER takes others (backend/test/data/node of the package of a newer release).
+// A table by operator is printed. What fails is listed here with its reason: a test that fails besides is a fault.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,18 +8,19 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/monitor.h"
+#include "base/text.h"
 #include "graph/fold.h"
 #include "graph/onnx.h"
 #include "graph/operators.h"
 #include "graph/reference.h"
+#include "graph/wire.h"
 
 namespace {
 
@@ -27,11 +28,6 @@ namespace fs = std::filesystem;
 using namespace graft::graph;
 using graft::base::UserError;
 using graft::codegen::Elements;
-
-struct Outcome {
-  bool passes = false;
-  std::string operation, reason;
-};
 
 std::vector<Known> tensors(const fs::path& folder, const std::string& kind) {
   std::vector<Known> all;
@@ -61,29 +57,106 @@ std::string difference(const Graph& graph, const std::vector<Elements>& results,
   return "";
 }
 
+// Tests that fail, and why they may. '*' is any text.
+struct Exception {
+  std::string_view tests, reason;
+};
+constexpr Exception exceptions[] = {
+    {"test_batchnorm_*_training_mode", "training"},
+    {"test_training_dropout*", "training"},
+    {"test_*uint64", "64 bits without a sign"},
+    {"test_cast*STRING*", "texts"},
+    {"test_equal_string*", "texts"},
+    {"test_cast*BFLOAT16*", "their tensors have whole numbers in place of this type"},
+    {"test_cast*FLOAT8*", "8 bits of floating point"},
+    {"test_*quantizelinear_e?m*", "8 bits of floating point"},
+    {"test_cast_*INT4*", "4 bits"},
+    {"test_*quantizelinear_*int4", "4 bits"},
+    {"test_*quantizelinear_blocked*", "a scale for each block"},
+    {"test_quantizelinear_*int16", "integers of 16 bits, which are wider here"},
+    {"test_dynamicquantizelinear_expanded", "a quotient that single precision rounds to a half, and then up"},
+    {"test_*_opt", "optional values"},
+    {"test_*_seq*", "sequences"},
+    {"test_reduce_*_empty_set*", "reductions of nothing"},
+    {"test_resize_*_antialias", "antialias"},
+    {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True", "graph/README.md"},
+};
+
+bool matches(std::string_view pattern, std::string_view text) {
+  if (pattern.empty()) return text.empty();
+  if (pattern.front() == '*') return matches(pattern.substr(1), text) || (!text.empty() && matches(pattern, text.substr(1)));
+  return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
+         matches(pattern.substr(1), text.substr(1));
+}
+
+const Exception* exception_of(std::string_view test) {
+  for (const Exception& one : exceptions)
+    if (matches(one.tests, test)) return &one;
+  return nullptr;
+}
+
+// The operators that networks are made of: all of them are known, and tested by ONNX.
+constexpr std::string_view expected_operators =
+    "Abs Add And ArgMax AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose Cos "
+    "DepthToSpace Div Dropout Einsum Elu Equal Erf Exp Expand Flatten GRU Gather Gemm GlobalAveragePool GlobalMaxPool "
+    "Greater GreaterOrEqual HardSigmoid HardSwish Identity If InstanceNormalization LSTM LayerNormalization LeakyRelu Less "
+    "LessOrEqual Log LogSoftmax Loop MatMul Max MaxPool Min Mod Mul Neg Not Or PRelu Pad Pow Range Reciprocal ReduceL1 "
+    "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape "
+    "Resize Shape Sigmoid Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where Xor";
+
+// Folding takes these two apart itself.
+bool is_computed(const std::string& operation) {
+  return is_known(operation) || operation == "If" || operation == "Loop";
+}
+
+// What can be said of a model that is not read.
+struct Sketch {
+  std::string operation;  // the last, or the first that is not known
+  std::vector<std::string> inputs;
+};
+
+Sketch sketch_of(const std::string& model) {
+  Sketch sketch;
+  Field field, part, word;
+  for (Fields fields(model); fields.next(field);) {
+    if (field.number != 7) continue;
+    for (Fields parts(field.as_bytes()); parts.next(part);) {
+      if (part.number != 1 && part.number != 11) continue;
+      std::map<int, std::string> words;
+      for (Fields all(part.as_bytes()); all.next(word);)
+        if (word.type == 2) words[word.number] = word.as_bytes();
+      if (part.number == 11)
+        sketch.inputs.push_back(words[1]);
+      else if (sketch.operation.empty() || is_computed(sketch.operation))
+        sketch.operation = words[7].empty() ? words[4] : words[7] + "." + words[4];
+    }
+  }
+  return sketch;
+}
+
 // With inputs from number `constant` on as constants: many of these tests give shapes and axes as inputs.
-std::string attempt(const fs::path& test, std::size_t constant, std::string& operation) {
+std::string attempt(const fs::path& test, const std::string& model, const std::vector<std::string>& names,
+                    std::size_t constant) {
   try {
     const std::vector<Known> given = tensors(test / "test_data_set_0", "input");
     const std::vector<Known> expected = tensors(test / "test_data_set_0", "output");
-    const std::string bytes = graft::base::read_file(test / "model.onnx");
-    Graph graph = parse_onnx(bytes, "model", test);
+    Shapes shapes;
+    for (std::size_t i = 0; i < std::min(names.size(), given.size()); ++i)
+      if (given[i] && given[i]->size() == 0) shapes[names[i]] = given[i]->shape;
+    Graph graph = parse_onnx(model, "model", test, shapes);
     std::map<std::string, Elements> inputs;
     std::map<std::string, Known> constants;
     if (graph.inputs.size() != given.size()) return "another number of inputs";
     for (std::size_t i = 0; i < given.size(); ++i) {
+      if (!given[i]) return "an input without data";
       Value& value = graph.values[std::size_t(graph.inputs[i])];
       value.shape = given[i]->shape;
-      if (!given[i]) return "an input without data";
-      if (i >= constant || elements_of(given[i]->shape) == 0)
+      if (i >= constant)
         constants[value.name] = given[i];
       else
         inputs[value.name] = given[i]->elements();
     }
     graph = with_constants(std::move(graph), constants, "model");
-    // The operator that it is of, or the first that is not known.
-    for (const Node& node : graph.nodes)
-      if (is_known(operation) || operation == "(not read)") operation = node.operation;
     const Graph ready = folded(graph, "model");
     graft::base::Monitor nobody;
     return difference(ready, reference(ready, inputs, "model", nobody), expected);
@@ -93,40 +166,57 @@ std::string attempt(const fs::path& test, std::size_t constant, std::string& ope
 }
 
 TEST(NodeTests, GiveWhatOnnxPublishes) {
-  const fs::path folder = GRAFT_ONNX_NODE_TESTS;
-  if (folder.empty()) GTEST_SKIP() << "no copy of ONNX's node tests: -D GRAFT_ONNX_NODE_TESTS=FOLDER";
-  std::map<std::string, std::vector<std::pair<std::string, std::string>>> failed;  // by operator: test, reason
-  std::map<std::string, int> passed;
+  const fs::path own = GRAFT_ONNX_NODE_TESTS, folder = own.empty() ? GRAFT_DEBIANS_ONNX_NODE_TESTS : own;
+  if (folder.empty())
+    GTEST_SKIP() << "no copy of ONNX's node tests: install python3-onnx, or configure with -D GRAFT_ONNX_NODE_TESTS=FOLDER";
+  struct Count {
+    int passed = 0, all = 0;
+  };
+  std::map<std::string, Count> by_operator;
+  std::map<const Exception*, Count> by_exception;
   std::vector<fs::path> tests;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) tests.push_back(entry.path());
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    if (fs::exists(entry.path() / "model.onnx")) tests.push_back(entry.path());
   std::sort(tests.begin(), tests.end());
   for (const fs::path& test : tests) {
-    if (!fs::exists(test / "model.onnx")) continue;
-    std::string operation = "(not read)", reason;
+    const std::string model = graft::base::read_file(test / "model.onnx");
+    const auto [operation, inputs] = sketch_of(model);
+    std::string reason;
     for (const std::size_t constant : {std::size_t(99), std::size_t(1), std::size_t(0)}) {
-      const std::string now = attempt(test, constant, operation);
+      const std::string now = attempt(test, model, inputs, constant);
       // The last attempt that got as far as numbers says most.
       if (reason.empty() || now.empty() || now.find("cannot be computed") == std::string::npos) reason = now;
       if (now.empty()) break;
     }
-    if (reason.empty())
-      ++passed[operation];
-    else
-      failed[operation].emplace_back(test.filename().string(), reason);
+    const std::string name = test.filename().string();
+    Count& count = by_operator[operation];
+    ++count.all;
+    count.passed += reason.empty();
+    const Exception* exception = exception_of(name);
+    ++by_exception[exception].all;
+    by_exception[exception].passed += reason.empty();
+    if (reason.empty() || exception || !is_computed(operation)) continue;
+    ADD_FAILURE() << name << " (" << operation << "): " << reason;
   }
-  int known_passed = 0, known_all = 0;
-  std::set<std::string> operations;
-  for (const auto& [operation, count] : passed) operations.insert(operation);
-  for (const auto& [operation, tests_of] : failed) operations.insert(operation);
-  for (const std::string& operation : operations) {
-    const int good = passed[operation], all = good + int(failed[operation].size());
-    std::printf("%-28s %3d of %3d%s\n", operation.c_str(), good, all, is_known(operation) ? "" : "  (not known)");
-    if (is_known(operation) || operation == "(not read)")
-      for (const auto& [test, reason] : failed[operation]) std::printf("    %s: %s\n", test.c_str(), reason.c_str());
-    if (is_known(operation)) known_passed += good, known_all += all;
+  const std::vector<std::string_view> expected = graft::base::words(expected_operators);
+  Count common;
+  for (const auto& [operation, count] : by_operator) {
+    std::printf("%-28s %3d of %3d%s\n", operation.c_str(), count.passed, count.all,
+                is_computed(operation) ? "" : "  (not known)");
+    if (std::find(expected.begin(), expected.end(), operation) != expected.end())
+      common.passed += count.passed, common.all += count.all;
   }
-  std::printf("operators that are known: %d of %d\n", known_passed, known_all);
-  EXPECT_GE(known_passed, known_all * 0.95);
+  std::printf("operators that networks are made of: %d of %d\n", common.passed, common.all);
+  // Tests of later releases are of types that are not computed with, in good part.
+  if (own.empty()) {
+    EXPECT_GE(common.passed, common.all * 0.95);
+  }
+  for (const Exception& one : exceptions) {
+    const Count& count = by_exception[&one];
+    EXPECT_TRUE(count.all == 0 || count.passed < count.all) << one.tests << ": passes, and is an exception: " << one.reason;
+  }
+  for (const std::string_view operation : expected)
+    EXPECT_TRUE(is_computed(std::string(operation)) && by_operator[std::string(operation)].all > 0) << operation;
 }
 
 }  // namespace

@@ -315,14 +315,16 @@ class Builder {
     Attributes attributes;
     bool fits = true;
   };
+  // With gaps, windows may leave out elements in between; onnxruntime refuses automatic pads then.
   Windows windows(int x, bool may_be_automatic, bool has_dilations = true) {
+    const bool has_gaps = !may_be_automatic;
     Windows result;
     const int dimensions = rank(x) - 2;
     List strides, dilations, begins, ends;
     for (int d = 0; d < dimensions; ++d) {
       const std::int64_t extent = shape(x)[std::size_t(d + 2)];
       result.kernel.push_back(within(1, std::min<std::int64_t>(3, extent)));
-      strides.push_back(within(1, 2));
+      strides.push_back(within(1, result.kernel.back() == 1 && !has_gaps ? 1 : 2));
       dilations.push_back(has_dilations && one_in(3) ? 2 : 1);
       begins.push_back(below(result.kernel.back()));
       ends.push_back(below(result.kernel.back()));
@@ -700,8 +702,14 @@ class Builder {
     }
     std::vector<double> scales = {1, 1};
     for (int d = 0; d < dimensions; ++d) scales.push_back(one_of<double>({2, 1, 1.5, 0.5, 3}));
-    for (int d = 0; d < dimensions; ++d)
-      if (scales[std::size_t(d + 2)] * double(shape(*x)[std::size_t(d + 2)]) < 1) return false;
+    for (int d = 0; d < dimensions; ++d) {
+      const double extent = scales[std::size_t(d + 2)] * double(shape(*x)[std::size_t(d + 2)]);
+      if (extent < 1) return false;
+      // Whether these two modes count with the extent before it is rounded is where implementations differ.
+      std::string& coordinates = std::get<std::string>(attributes["coordinate_transformation_mode"]);
+      if (extent != std::floor(extent) && (coordinates == "align_corners" || coordinates == "pytorch_half_pixel"))
+        coordinates = "half_pixel";
+    }
     const int given = constant(known(DType::f32, {std::int64_t(scales.size())}, codegen::Elements(scales)), {});
     return added("Resize", {*x, -1, given}, attributes, {-bound, bound});
   }
