@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""Times a network with onnxruntime, OpenVINO and graft, one core, in turns.
+
+    network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--rounds 30] [--json]
+
+FOLDER is what `graft compile RUN --out FOLDER` made of a tuned network. Contenders that are not installed are left
+out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
+Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
+without graft); with --json one object. Results are compared with the first contender's before anything is timed.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+# Before numpy and the contenders start threads of their own.
+for library in ("OMP", "OPENBLAS", "MKL"):
+    os.environ[f"{library}_NUM_THREADS"] = "1"
+
+import numpy as np  # noqa: E402
+
+RESAMPLES = 2000
+
+
+def parsed_shapes(texts):
+    shapes = {}
+    for text in (part for given in texts for part in given.split(";")):
+        name, _, extents = text.rpartition("=")
+        try:
+            shapes[name] = [int(extent) for extent in extents.split(",") if extent]
+        except ValueError:
+            name = ""
+        if not name:
+            sys.exit(f"error: --shape: {text}: give NAME=1,3,224,224 or DIMENSION=1")
+    return shapes
+
+
+def model_inputs(path, shapes, seed):
+    """Random inputs by name, in the model's order; whole numbers are 0 or 1, which are valid as indices and masks."""
+    import onnx
+
+    model = onnx.load(path, load_external_data=False)
+    weights = {tensor.name for tensor in model.graph.initializer}
+    random = np.random.default_rng(seed)
+    inputs = {}
+    for each in model.graph.input:
+        if each.name in weights:
+            continue
+        kind = each.type.tensor_type
+        shape = shapes.get(each.name)
+        if shape is None:
+            shape = [shapes.get(d.dim_param, [0])[0] if d.dim_param else d.dim_value for d in kind.shape.dim]
+        if any(extent < 1 for extent in shape):
+            sys.exit(f"error: {path}: input '{each.name}': its shape is open: give --shape {each.name}=...")
+        dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        inputs[each.name] = (random.uniform(-1, 1, shape) if dtype.kind == "f" else random.integers(0, 2, shape)).astype(dtype)
+    return inputs
+
+
+def onnxruntime_of(path, inputs):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.__version__, lambda: session.run(None, inputs)
+
+
+def openvino_of(path, inputs):
+    import openvino
+
+    core = openvino.Core()
+    model = core.read_model(path)
+    model.reshape({name: list(array.shape) for name, array in inputs.items()})
+    # Without the third it computes in bf16 where the core can.
+    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = core.compile_model(model, "CPU", settings)
+    request = compiled.create_infer_request()
+    tensors = {name: openvino.Tensor(array, shared_memory=True) for name, array in inputs.items()}
+    for name, tensor in tensors.items():
+        request.set_tensor(name, tensor)
+
+    def run():
+        request.infer()
+        return [request.get_tensor(output).data for output in compiled.outputs]
+
+    return openvino.__version__, run
+
+
+def graft_of(folder, inputs):
+    import graft
+
+    network = graft.load(folder)
+    arrays = list(inputs.values())
+
+    def run():
+        results = network(*arrays)
+        return list(results) if isinstance(results, tuple) else [results]
+
+    return graft.__version__, run
+
+
+def difference(results, expected):
+    """The largest, relative to the largest element of the output that it is in."""
+    worst = 0.0
+    for result, other in zip(results, expected):
+        scale = float(np.abs(other).max()) or 1.0
+        worst = max(worst, float(np.abs(np.asarray(result, np.float64) - other).max()) / scale)
+    return worst
+
+
+def interval(seconds, random):
+    """Of the median, by resampling."""
+    medians = np.median(random.choice(seconds, (RESAMPLES, len(seconds))), axis=1)
+    return [float(each) for each in np.percentile(medians, [2.5, 97.5])]
+
+
+def ratio_interval(seconds, others, random):
+    """Of the ratio of medians, rounds drawn in pairs."""
+    rounds = random.integers(0, len(seconds), (RESAMPLES, len(seconds)))
+    ratios = np.median(np.asarray(seconds)[rounds], axis=1) / np.median(np.asarray(others)[rounds], axis=1)
+    return [float(each) for each in np.percentile(ratios, [2.5, 97.5])]
+
+
+def timed(runs, rounds, least_seconds, random):
+    """Seconds of a run by name, round by round: of as many runs as last a while, by their mean."""
+    repeats = {}
+    for name, run in runs.items():
+        begin = time.perf_counter()
+        run()
+        repeats[name] = max(1, int(np.ceil(least_seconds / max(time.perf_counter() - begin, 1e-7))))
+    seconds = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name in random.permutation(list(runs)):
+            run = runs[name]
+            begin = time.perf_counter()
+            for _ in range(repeats[name]):
+                run()
+            seconds[name].append((time.perf_counter() - begin) / repeats[name])
+    return seconds
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", metavar="MODEL.onnx")
+    parser.add_argument("--shape", action="append", default=[], help="of an input (x=1,3,224,224) or a dimension (batch=1)")
+    parser.add_argument("--graft", metavar="FOLDER", help="a compiled network")
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--least-seconds", type=float, default=0.02, help="a contender runs in each round (default: 0.02)")
+    parser.add_argument("--core", type=int, help="that all run on (default: the last one that may be used)")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true")
+    flags = parser.parse_args()
+    core = flags.core if flags.core is not None else max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {core})
+
+    inputs = model_inputs(flags.model, parsed_shapes(flags.shape), flags.seed)
+    contenders = {"onnxruntime": (onnxruntime_of, flags.model), "openvino": (openvino_of, flags.model)}
+    if flags.graft:
+        contenders = {"graft": (graft_of, flags.graft), **contenders}
+    runs, versions, errors = {}, {}, {}
+    expected = None
+    for name, (start, what) in contenders.items():
+        try:
+            versions[name], run = start(what, inputs)
+        except ImportError as error:
+            print(f"{name}: left out: {error}", file=sys.stderr)
+            continue
+        results = [np.array(each, np.float64) for each in run()]
+        expected = results if expected is None else expected
+        errors[name] = difference(results, expected)
+        runs[name] = run
+    if not runs:
+        sys.exit("error: no contender is installed")
+
+    random = np.random.default_rng(flags.seed)
+    seconds = timed(runs, flags.rounds, flags.least_seconds, random)
+    first = next(iter(runs))
+    rows = [{"name": name, "version": versions[name], "seconds": float(np.median(times)), "interval": interval(times, random),
+             "ratio": float(np.median(times) / np.median(seconds[first])),
+             "ratio_interval": ratio_interval(times, seconds[first], random), "difference": errors[name]}
+            for name, times in seconds.items()]
+    if flags.json:
+        print(json.dumps({"model": flags.model, "inputs": {name: list(array.shape) for name, array in inputs.items()},
+                          "rounds": flags.rounds, "core": core, "rows": rows}, indent=1))
+        return
+    print(f"{'':<14}{'ms':>10}{'interval':>22}{'times ' + first:>20}{'interval':>18}{'difference':>12}")
+    for row in rows:
+        low, high = (1e3 * each for each in row["interval"])
+        print(f"{row['name']:<14}{1e3 * row['seconds']:>10.3f}{f'[{low:.3f}, {high:.3f}]':>22}{row['ratio']:>20.3f}"
+              f"{'[{:.3f}, {:.3f}]'.format(*row['ratio_interval']):>18}{row['difference']:>12.1e}")
+
+
+if __name__ == "__main__":
+    main()
