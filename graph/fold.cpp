@@ -84,11 +84,12 @@ class Folder {
     return int(result_.values.size()) - 1;
   }
 
-  // Of a graph within another: `given` are its inputs.
+  // A graph within another has the inputs `given`.
   Scope scope_of(const Graph& graph, const Scope* around, const std::string& suffix,
                  const std::vector<int>& given = {}) {
     walked_ += std::int64_t(graph.values.size() + graph.nodes.size()) + 1;
-    if (walked_ > limits_.most_parts) fail(fmt::format("written out, its loops have more than {} parts", limits_.most_parts));
+    if (walked_ > limits_.most_parts)
+      fail(fmt::format("written out, its loops have more than {} parts", limits_.most_parts));
     Scope scope{graph, around, suffix};
     scope.to.assign(graph.values.size(), -1);
     for (std::size_t i = 0; i < std::min(given.size(), graph.inputs.size()); ++i)

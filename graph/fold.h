@@ -16,7 +16,7 @@ struct FoldLimits {
   // All constants that are made. What would exceed them stays a node, but a constant that a few numbers of the file
   // make is refused.
   std::int64_t most_bytes = std::int64_t(1) << 31;
-  double most_work = 0x1p31;  // evaluated points of index expressions
+  double most_work = 0x1p31;            // evaluated points of index expressions
   std::int64_t most_parts = 2'000'000;  // values and nodes, each branch and each round of a loop counted
 };
 

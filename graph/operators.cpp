@@ -28,8 +28,8 @@ const std::map<std::string_view, Row>& table() {
   return rows;
 }
 
-// The first version in which operators are what version 7 has, if that is earlier. Those of other meanings before, as Add
-// without broadcasting and BatchNormalization that trains, are known from version 7 on.
+// The first version in which operators are what version 7 has, if that is earlier. Those of other meanings before, as
+// Add without broadcasting and BatchNormalization that trains, are known from version 7 on.
 struct Since {
   int version;
   std::string_view names;

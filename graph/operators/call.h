@@ -97,7 +97,7 @@ class Expression {
   // tensor[axes | reduced] combine value. The tensor "y" is the output. With `element` it writes that instead.
   void stage(std::string_view tensor, DType type, const Axes& axes, std::string_view value,
              std::string_view combine = "=", const Axes& reduced = {}, const Index& element = {});
-  // Of the stages until here, the last of which wrote y. Known if it has no elements, whatever they are made of.
+  // What the stages until here make, the last of which wrote y. Known if it has no elements, whatever they read.
   Result result(DType type, Shape shape) const;
 
  private:

@@ -231,7 +231,8 @@ Meaning is_infinite(const Call& call) {
 // Taylor series, to 1e-18. Pi is subtracted in three parts, the first two of so few bits that their products are exact.
 Meaning wave(const Call& call, bool is_cosine) {
   if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
-  constexpr double pi = 3.141592653589793, pi_begin = 3.140625, pi_middle = 0x1.fb4p-11, pi_end = 1.5099579909783764e-07;
+  constexpr double pi = 3.141592653589793, pi_begin = 3.140625, pi_middle = 0x1.fb4p-11,
+                   pi_end = 1.5099579909783764e-07;
   constexpr int last_power = 21;
   const Axes axes = axes_over(call.shape(0));
   Expression expression(call);

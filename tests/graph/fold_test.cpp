@@ -15,8 +15,8 @@
 namespace {
 
 using namespace graft::graph;
-using graft::codegen::Elements;
 using graft::codegen::contains;
+using graft::codegen::Elements;
 using graft::codegen::refusal;
 using List = std::vector<std::int64_t>;
 
@@ -215,7 +215,8 @@ TEST(Fold, LoopsThatAreNotKnownAreRefusedByName) {
   body.node("Identity", {"s"}, {"more"}).output("goes_on").output("more");
   graph.input("x", Shape{2}).input("rounds", Shape{}, file::i64);
   graph.node("Loop", {"rounds", "", "x"}, {"y"}, {file::graph_attribute("body", body.content())}).output("y");
-  EXPECT_TRUE(contains(refusal([&] { return folded_file(graph); }), "'Loop': a number of rounds that is not a constant"));
+  EXPECT_TRUE(
+      contains(refusal([&] { return folded_file(graph); }), "'Loop': a number of rounds that is not a constant"));
 }
 
 // Loops within loops have as many parts as the product of their rounds.

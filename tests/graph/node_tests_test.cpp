@@ -1,6 +1,7 @@
-// The tests that ONNX publishes with its operators. They are written by its Python package (python3-onnx) when the build
-// is configured; -D GRAFT_ONNX_NODE_TESTS=FOLDER takes others (backend/test/data/node of the package of a newer release).
-// A table by operator is printed. What fails is listed here with its reason: a test that fails besides is a fault.
+// The tests that ONNX publishes with its operators. They are written by its Python package (python3-onnx) when the
+// build is configured; -D GRAFT_ONNX_NODE_TESTS=FOLDER takes others (backend/test/data/node of the package of a newer
+// release). A table by operator is printed. What fails is listed here with its reason: a test that fails besides is a
+// fault.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -84,7 +85,8 @@ constexpr Exception exceptions[] = {
 
 bool matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
-  if (pattern.front() == '*') return matches(pattern.substr(1), text) || (!text.empty() && matches(pattern, text.substr(1)));
+  if (pattern.front() == '*')
+    return matches(pattern.substr(1), text) || (!text.empty() && matches(pattern, text.substr(1)));
   return !text.empty() && (pattern.front() == '?' || pattern.front() == text.front()) &&
          matches(pattern.substr(1), text.substr(1));
 }
@@ -97,12 +99,16 @@ const Exception* exception_of(std::string_view test) {
 
 // The operators that networks are made of: all of them are known, and tested by ONNX.
 constexpr std::string_view expected_operators =
-    "Abs Add And ArgMax AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose Cos "
+    "Abs Add And ArgMax AveragePool BatchNormalization Cast Clip Concat Constant ConstantOfShape Conv ConvTranspose "
+    "Cos "
     "DepthToSpace Div Dropout Einsum Elu Equal Erf Exp Expand Flatten GRU Gather Gemm GlobalAveragePool GlobalMaxPool "
-    "Greater GreaterOrEqual HardSigmoid HardSwish Identity If InstanceNormalization LSTM LayerNormalization LeakyRelu Less "
+    "Greater GreaterOrEqual HardSigmoid HardSwish Identity If InstanceNormalization LSTM LayerNormalization LeakyRelu "
+    "Less "
     "LessOrEqual Log LogSoftmax Loop MatMul Max MaxPool Min Mod Mul Neg Not Or PRelu Pad Pow Range Reciprocal ReduceL1 "
-    "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu Reshape "
-    "Resize Shape Sigmoid Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where Xor";
+    "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu "
+    "Reshape "
+    "Resize Shape Sigmoid Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where "
+    "Xor";
 
 // Folding takes these two apart itself.
 bool is_computed(const std::string& operation) {
@@ -168,7 +174,8 @@ std::string attempt(const fs::path& test, const std::string& model, const std::v
 TEST(NodeTests, GiveWhatOnnxPublishes) {
   const fs::path own = GRAFT_ONNX_NODE_TESTS, folder = own.empty() ? GRAFT_DEBIANS_ONNX_NODE_TESTS : own;
   if (folder.empty())
-    GTEST_SKIP() << "no copy of ONNX's node tests: install python3-onnx, or configure with -D GRAFT_ONNX_NODE_TESTS=FOLDER";
+    GTEST_SKIP()
+        << "no copy of ONNX's node tests: install python3-onnx, or configure with -D GRAFT_ONNX_NODE_TESTS=FOLDER";
   struct Count {
     int passed = 0, all = 0;
   };
@@ -213,7 +220,8 @@ TEST(NodeTests, GiveWhatOnnxPublishes) {
   }
   for (const Exception& one : exceptions) {
     const Count& count = by_exception[&one];
-    EXPECT_TRUE(count.all == 0 || count.passed < count.all) << one.tests << ": passes, and is an exception: " << one.reason;
+    EXPECT_TRUE(count.all == 0 || count.passed < count.all)
+        << one.tests << ": passes, and is an exception: " << one.reason;
   }
   for (const std::string_view operation : expected)
     EXPECT_TRUE(is_computed(std::string(operation)) && by_operator[std::string(operation)].all > 0) << operation;

@@ -279,9 +279,12 @@ TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
 // An operator is what version 7 has since the version that its standard names; what came before is not taken for it.
 TEST(Operators, EarlyVersionsAreKnownWhereTheyMeanTheSame) {
   expect_near(result_of({"Elu", {{2}}, {}, 6}, {{-1, 2}}), {std::expm1(-1.0), 2}, "version 6");
-  EXPECT_EQ(refusal([] { return result_of({"Elu", {{2}}, {}, 5}); }),
-            "m.onnx: 1 node cannot be computed: 1 x 'Elu': version 5 of operators, where it is known from 6 on, as node 0 "
-            "(Elu)");
+  EXPECT_EQ(
+      refusal([] {
+        return result_of({"Elu", {{2}}, {}, 5});
+      }),
+      "m.onnx: 1 node cannot be computed: 1 x 'Elu': version 5 of operators, where it is known from 6 on, as node 0 "
+      "(Elu)");
   EXPECT_TRUE(contains(refusal([] { return result_of({"Add", {{2}, {2}}, {}, 6}); }), "from 7 on"));
 }
 

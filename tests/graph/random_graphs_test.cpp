@@ -9,17 +9,19 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "codegen/expression/target.h"
 #include "graph/fold.h"
+#include "graph/plan.h"
 #include "graph/reference.h"
 #include "tests/graph/support/naive.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"
+#include "tests/graph/support/run_plan.h"
 
 namespace {
 
 using namespace graft::graph;
 using graft::codegen::Elements;
-
 
 // Weights that folding makes are rounded to single precision.
 void expect_naive(const Graph& graph, const Graph& read, std::uint64_t seed) {
@@ -45,6 +47,30 @@ TEST(RandomGraphs, FoldedAreWhatPlainLoopsGive) {
     sizes.nodes = int(1 + seed % 12);
     const Graph graph = random_graph(seed, sizes);
     ASSERT_NO_FATAL_FAILURE(expect_naive(graph, graph, seed));
+  }
+}
+
+// Fused, on planned buffers, call by call.
+TEST(RandomGraphs, PlansComputeWhatGraphsDo) {
+  graft::codegen::Target target;
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  graft::base::Monitor nobody;
+  for (std::uint64_t seed = 200; seed < 300; ++seed) {
+    RandomSizes sizes;
+    sizes.jumps = seed % 3 == 0;
+    sizes.nodes = int(2 + seed % 14);
+    const Graph graph = folded(random_graph(seed, sizes), "random");
+    const std::string what = "seed " + std::to_string(seed) + "\n" + to_text(graph);
+    const auto inputs = random_inputs(graph, seed);
+    const std::vector<Elements> should = reference(graph, inputs, "random", nobody);
+    const Plan plan = planned(graph, target, "random");
+    const std::vector<Elements> is = run(plan, graph, inputs);
+    for (std::size_t o = 0; o < should.size(); ++o) {
+      ASSERT_EQ(is[o].size(), should[o].size()) << what << "\noutput " << o;
+      for (std::size_t e = 0; e < should[o].size(); ++e)
+        ASSERT_NEAR(is[o][e], should[o][e], 1e-9 * (1 + std::abs(should[o][e]))) << what << "\noutput " << o;
+    }
   }
 }
 

@@ -44,8 +44,7 @@ Naive made(const Shape& shape, const std::function<double(const Place&)>& f) {
 // x as if it had the shape of which `at` is a place.
 double broadcast(const Naive& x, const Place& at) {
   Place own(x.shape.size());
-  for (std::size_t d = 0; d < own.size(); ++d)
-    own[d] = x.shape[d] == 1 ? 0 : at[at.size() - own.size() + d];
+  for (std::size_t d = 0; d < own.size(); ++d) own[d] = x.shape[d] == 1 ? 0 : at[at.size() - own.size() + d];
   return get(x, own);
 }
 
@@ -163,8 +162,8 @@ Naive transposed_convolution(const Step& s) {
   const std::int64_t groups = s.integer("group", 1), each = x.shape[1] / groups;
   Shape shape = {x.shape[0], k.shape[1] * groups};
   for (std::size_t d = 0; d < n; ++d)
-    shape.push_back((x.shape[d + 2] - 1) * w.strides[d] + (w.kernel[d] - 1) * w.dilations[d] + 1 + more[d] - w.begins[d] -
-                    w.ends[d]);
+    shape.push_back((x.shape[d + 2] - 1) * w.strides[d] + (w.kernel[d] - 1) * w.dilations[d] + 1 + more[d] -
+                    w.begins[d] - w.ends[d]);
   Naive y = made(shape, [&](const Place& at) { return s.has(2) ? s.x(2).numbers[std::size_t(at[1])] : 0.0; });
   for_each(x.shape, [&](const Place& at) {
     Shape inner = k.shape;
@@ -210,7 +209,8 @@ Naive pooled(const Step& s, bool is_mean) {
 }
 
 // y[at] = f(all of x that has the same place but on the axes).
-Naive reduced(const Naive& x, const Place& axes, bool keeps, const std::function<double(const std::vector<double>&)>& f) {
+Naive reduced(const Naive& x, const Place& axes, bool keeps,
+              const std::function<double(const std::vector<double>&)>& f) {
   const auto is_reduced = [&](std::size_t d) {
     return std::find(axes.begin(), axes.end(), std::int64_t(d)) != axes.end();
   };
@@ -452,7 +452,8 @@ Naive space_to_blocks(const Step& s) {
 // Along one axis: the weights of the places that a result is made of.
 std::map<std::int64_t, double> resized_from(const Step& s, std::int64_t at, double scale, std::int64_t from,
                                             std::int64_t to) {
-  const std::string mode = s.text("mode", "nearest"), coordinates = s.text("coordinate_transformation_mode", "half_pixel");
+  const std::string mode = s.text("mode", "nearest"),
+                    coordinates = s.text("coordinate_transformation_mode", "half_pixel");
   double x = (double(at) + 0.5) / scale - 0.5;
   if (coordinates == "asymmetric") x = double(at) / scale;
   if (coordinates == "align_corners") x = to == 1 ? 0 : double(at) * double(from - 1) / double(to - 1);
@@ -474,7 +475,8 @@ std::map<std::int64_t, double> resized_from(const Step& s, std::int64_t at, doub
     const double a = s.number("cubic_coeff_a", -0.75), left = std::floor(x);
     for (int tap = -1; tap <= 2; ++tap) {
       const double d = std::abs(x - left - tap);
-      weights[inside(left + tap)] += d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+      weights[inside(left + tap)] +=
+          d <= 1 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
     }
   }
   return weights;
@@ -530,7 +532,8 @@ std::vector<Naive> recurrent(const Step& s, bool is_lstm) {
   const std::string direction = s.text("direction", "forward");
   const bool is_linear_first = s.integer("linear_before_reset", 0) != 0;
   Naive y{{steps, directions, batch, units}, std::vector<double>(std::size_t(steps * directions * batch * units))};
-  Naive last_h{{directions, batch, units}, std::vector<double>(std::size_t(directions * batch * units))}, last_c = last_h;
+  Naive last_h{{directions, batch, units}, std::vector<double>(std::size_t(directions * batch * units))},
+      last_c = last_h;
   for (std::int64_t d = 0; d < directions; ++d) {
     for (std::int64_t b = 0; b < batch; ++b) {
       std::vector<double> h(std::size_t(units), 0), c = h;
@@ -563,7 +566,8 @@ std::vector<Naive> recurrent(const Step& s, bool is_lstm) {
             next[at] = sigmoid(gate(1, u)) * std::tanh(c[at]);
           } else {
             const double z = sigmoid(gate(0, u));
-            const double inner = is_linear_first ? sigmoid(gate(1, u)) * from_h(2, u, h, true) : from_h(2, u, reset, true);
+            const double inner =
+                is_linear_first ? sigmoid(gate(1, u)) * from_h(2, u, h, true) : from_h(2, u, reset, true);
             next[at] = (1 - z) * std::tanh(from_x(2, u) + inner) + z * h[at];
           }
         }
@@ -727,14 +731,15 @@ const std::map<std::string, Meaning>& meanings() {
     for (const bool is_largest : {true, false})
       one(is_largest ? "ArgMax" : "ArgMin", [is_largest](const Step& s) {
         const bool is_last = s.integer("select_last_index", 0) != 0;
-        return reduced(s.x(), {std::int64_t(s.axis(s.integer("axis", 0)))}, s.integer("keepdims", 1) != 0,
-                       [&](const std::vector<double>& all) {
-                         std::size_t best = 0;
-                         for (std::size_t i = 1; i < all.size(); ++i)
-                           if ((is_largest ? all[i] > all[best] : all[i] < all[best]) || (is_last && all[i] == all[best]))
-                             best = i;
-                         return double(best);
-                       });
+        return reduced(
+            s.x(), {std::int64_t(s.axis(s.integer("axis", 0)))}, s.integer("keepdims", 1) != 0,
+            [&](const std::vector<double>& all) {
+              std::size_t best = 0;
+              for (std::size_t i = 1; i < all.size(); ++i)
+                if ((is_largest ? all[i] > all[best] : all[i] < all[best]) || (is_last && all[i] == all[best]))
+                  best = i;
+              return double(best);
+            });
       });
     one("Transpose", [](const Step& s) {
       const Place order = s.list("perm", {});

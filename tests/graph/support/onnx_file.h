@@ -184,8 +184,8 @@ inline Graph read(const GraphFile& file, int version = 17, const Shapes& shapes 
 
 // The outputs, folded and evaluated.
 inline std::vector<codegen::Elements> results(const GraphFile& file,
-                                              const std::map<std::string, codegen::Elements>& inputs,
-                                              int version = 17, const Shapes& shapes = {}) {
+                                              const std::map<std::string, codegen::Elements>& inputs, int version = 17,
+                                              const Shapes& shapes = {}) {
   base::Monitor nobody;
   return reference(folded(read(file, version, shapes), "m.onnx"), inputs, "m.onnx", nobody);
 }

@@ -62,16 +62,17 @@ class Builder {
   using Step = bool (Builder::*)();
   // Those that occur more than once are as much likelier.
   std::vector<Step> steps() const {
-    std::vector<Step> all = {&Builder::function,    &Builder::function,   &Builder::function,    &Builder::two_operands,
-                             &Builder::two_operands, &Builder::two_operands, &Builder::several,   &Builder::convolution,
-                             &Builder::convolution, &Builder::transposed, &Builder::pooling,     &Builder::whole_pooling,
-                             &Builder::product,     &Builder::product,    &Builder::gemm,        &Builder::einstein,
-                             &Builder::softmax,     &Builder::norm,       &Builder::reduction,   &Builder::reduction,
-                             &Builder::transpose,   &Builder::reshape,    &Builder::flat,        &Builder::new_axis,
-                             &Builder::repeated,    &Builder::concat,     &Builder::split,       &Builder::slice,
-                             &Builder::pad,         &Builder::gather,     &Builder::blocks,      &Builder::resize,
-                             &Builder::running_sum, &Builder::triangle,   &Builder::recurrent,   &Builder::chosen,
-                             &Builder::by_shape,    &Builder::embedding};
+    std::vector<Step> all = {
+        &Builder::function,     &Builder::function,     &Builder::function,  &Builder::two_operands,
+        &Builder::two_operands, &Builder::two_operands, &Builder::several,   &Builder::convolution,
+        &Builder::convolution,  &Builder::transposed,   &Builder::pooling,   &Builder::whole_pooling,
+        &Builder::product,      &Builder::product,      &Builder::gemm,      &Builder::einstein,
+        &Builder::softmax,      &Builder::norm,         &Builder::reduction, &Builder::reduction,
+        &Builder::transpose,    &Builder::reshape,      &Builder::flat,      &Builder::new_axis,
+        &Builder::repeated,     &Builder::concat,       &Builder::split,     &Builder::slice,
+        &Builder::pad,          &Builder::gather,       &Builder::blocks,    &Builder::resize,
+        &Builder::running_sum,  &Builder::triangle,     &Builder::recurrent, &Builder::chosen,
+        &Builder::by_shape,     &Builder::embedding};
     if (sizes_.jumps) all.insert(all.end(), {&Builder::rounded, &Builder::compared, &Builder::place});
     return all;
   }
@@ -79,9 +80,7 @@ class Builder {
   std::int64_t below(std::int64_t count) { return std::int64_t(random_() % std::uint64_t(count)); }
   std::int64_t within(std::int64_t low, std::int64_t high) { return low + below(high - low + 1); }
   bool one_in(std::int64_t count) { return below(count) == 0; }
-  double real(double low, double high) {
-    return double(float(low + (high - low) * double(random_() >> 11) * 0x1p-53));
-  }
+  double real(double low, double high) { return double(float(low + (high - low) * double(random_() >> 11) * 0x1p-53)); }
   template <class T>
   T one_of(const std::vector<T>& all) {
     return all[std::size_t(below(std::int64_t(all.size())))];
@@ -137,8 +136,11 @@ class Builder {
   std::vector<int> add(const std::string& operation, std::vector<int> operands, Attributes attributes, Range range,
                        int count = 1, bool is_float = true) {
     if (!(range.most() <= most)) return {};
-    Node node{operation + "_" + std::to_string(graph_.nodes.size()), operation, std::move(attributes),
-              std::move(operands), {}};
+    Node node{operation + "_" + std::to_string(graph_.nodes.size()),
+              operation,
+              std::move(attributes),
+              std::move(operands),
+              {}};
     for (int r = 0; r < count; ++r)
       node.results.push_back(add_value({.name = "v" + std::to_string(graph_.values.size())}, range));
     const auto results = results_of(graph_, node, *operands_of(graph_, node), graph_.name);
@@ -369,10 +371,10 @@ class Builder {
   bool batch_norm(int x) {
     const Shape channels = {shape(x)[1]};
     const double bound = 2 * (range(x).most() + 1) / std::sqrt(0.5) + 1;
-    return added("BatchNormalization",
-                 {x, numbers(channels, -2, 2), numbers(channels, -1, 1), numbers(channels, -1, 1),
-                  numbers(channels, 0.5, 2)},
-                 {{"epsilon", real(1e-5, 1e-2)}}, {-bound, bound});
+    return added(
+        "BatchNormalization",
+        {x, numbers(channels, -2, 2), numbers(channels, -1, 1), numbers(channels, -1, 1), numbers(channels, 0.5, 2)},
+        {{"epsilon", real(1e-5, 1e-2)}}, {-bound, bound});
   }
 
   bool transposed() {
@@ -395,8 +397,8 @@ class Builder {
     // Pads may leave nothing.
     for (std::size_t d = 0; d < window.kernel.size(); ++d) {
       const auto& pads = std::get<List>(window.attributes["pads"]);
-      const std::int64_t extent = (shape(*x)[d + 2] - 1) * strides[d] + window.kernel[d] + more[d] - pads[d] -
-                                  pads[d + window.kernel.size()];
+      const std::int64_t extent =
+          (shape(*x)[d + 2] - 1) * strides[d] + window.kernel[d] + more[d] - pads[d] - pads[d + window.kernel.size()];
       if (extent < 1) return false;
     }
     return added("ConvTranspose", operands, window.attributes, {-sum, sum});
@@ -433,7 +435,8 @@ class Builder {
       return added("MatMul", {*x, y}, {}, {-sum, sum});
     }
     Shape weights = {inner, within(1, 6)};
-    if (rank(*x) >= 3 && one_in(3)) weights.insert(weights.begin(), one_in(2) ? 1 : shape(*x)[std::size_t(rank(*x) - 3)]);
+    if (rank(*x) >= 3 && one_in(3))
+      weights.insert(weights.begin(), one_in(2) ? 1 : shape(*x)[std::size_t(rank(*x) - 3)]);
     if (one_in(6)) weights = {inner};
     const double sum = range(*x).most() * spread * double(inner);
     return added("MatMul", {*x, numbers(weights, -spread, spread)}, {}, {-sum, sum});
@@ -448,9 +451,10 @@ class Builder {
     std::vector<int> operands = {*x, numbers(b ? Shape{columns, inner} : Shape{inner, columns}, -spread, spread)};
     if (!one_in(4))
       operands.push_back(numbers(one_of<Shape>({{columns}, {1, columns}, {rows, 1}, {rows, columns}, {1}}), -1, 1));
-    return added("Gemm", operands,
-                 {{"transA", std::int64_t(a)}, {"transB", std::int64_t(b)}, {"alpha", real(0.5, 2)}, {"beta", real(0.5, 2)}},
-                 {-sum, sum});
+    return added(
+        "Gemm", operands,
+        {{"transA", std::int64_t(a)}, {"transB", std::int64_t(b)}, {"alpha", real(0.5, 2)}, {"beta", real(0.5, 2)}},
+        {-sum, sum});
   }
 
   bool einstein() {
@@ -492,8 +496,8 @@ class Builder {
     if (kind == 1) return batch_norm(x);
     const Shape channels = {shape(x)[1]};
     const double bound = 2 * std::sqrt(double(elements_of(shape(x)) / channels[0] / shape(x)[0])) + 1;
-    return added("InstanceNormalization", {x, numbers(channels, -2, 2), numbers(channels, -1, 1)}, {{"epsilon", epsilon}},
-                 {-bound, bound});
+    return added("InstanceNormalization", {x, numbers(channels, -2, 2), numbers(channels, -1, 1)},
+                 {{"epsilon", epsilon}}, {-bound, bound});
   }
 
   bool reduction() {
@@ -510,16 +514,17 @@ class Builder {
     Attributes attributes = {{"keepdims", below(2)}};
     const Range in = range(x);
     const double sum = in.most() * count;
-    static const std::vector<std::string> names = {"ReduceSum", "ReduceMean", "ReduceMax",       "ReduceMin",
-                                                   "ReduceL1",  "ReduceL2",   "ReduceSumSquare", "ReduceLogSumExp",
-                                                   "ReduceProd"};
+    static const std::vector<std::string> names = {"ReduceSum",       "ReduceMean",      "ReduceMax",
+                                                   "ReduceMin",       "ReduceL1",        "ReduceL2",
+                                                   "ReduceSumSquare", "ReduceLogSumExp", "ReduceProd"};
     const std::string name = one_of(names);
     Range out = {-sum, sum};
     if (name == "ReduceMean" || name == "ReduceMax" || name == "ReduceMin") out = in;
     if (name == "ReduceL2") out = {0, sum};
     if (name == "ReduceSumSquare") out = {0, in.most() * sum};
     if (name == "ReduceLogSumExp") out = {in.low, in.high + std::log(count)};
-    if (name == "ReduceProd") out = {-std::pow(std::max(in.most(), 1.0), count), std::pow(std::max(in.most(), 1.0), count)};
+    if (name == "ReduceProd")
+      out = {-std::pow(std::max(in.most(), 1.0), count), std::pow(std::max(in.most(), 1.0), count)};
     std::vector<int> operands = {x};
     if (name == "ReduceSum" && !axes.empty())
       operands.push_back(integers(axes));
@@ -643,8 +648,7 @@ class Builder {
     std::vector<int> operands = {x, integers(pads)};
     const double filled = mode == "constant" && one_in(2) ? real(-1, 1) : 0;
     if (mode == "constant" && filled != 0) operands.push_back(number(filled));
-    return added("Pad", operands, {{"mode", mode}},
-                 {std::min(range(x).low, filled), std::max(range(x).high, filled)});
+    return added("Pad", operands, {{"mode", mode}}, {std::min(range(x).low, filled), std::max(range(x).high, filled)});
   }
 
   bool gather() {
@@ -664,7 +668,8 @@ class Builder {
     for (const int input : graph_.inputs)
       if (*graph_.values[std::size_t(input)].type == DType::i64) return false;
     const int table = numbers({within(2, 5), within(1, 6)}, -1, 1);
-    const int rows = add_value({.name = "rows", .origin = Value::Origin::input, .type = DType::i64, .shape = shape}, {});
+    const int rows =
+        add_value({.name = "rows", .origin = Value::Origin::input, .type = DType::i64, .shape = shape}, {});
     graph_.inputs.push_back(rows);
     return added("Gather", {table, rows}, {}, {-1, 1});
   }
@@ -674,8 +679,8 @@ class Builder {
     if (!x) return false;
     const Shape& from = shape(*x);
     if (from[1] % 4 == 0)
-      return added("DepthToSpace", {*x}, {{"blocksize", std::int64_t(2)}, {"mode", one_of<std::string>({"DCR", "CRD"})}},
-                   range(*x));
+      return added("DepthToSpace", {*x},
+                   {{"blocksize", std::int64_t(2)}, {"mode", one_of<std::string>({"DCR", "CRD"})}}, range(*x));
     if (from[2] % 2 == 0 && from[3] % 2 == 0)
       return added("SpaceToDepth", {*x}, {{"blocksize", std::int64_t(2)}}, range(*x));
     return false;
@@ -759,8 +764,7 @@ class Builder {
     const std::vector<int> all = add("Shape", {*x}, {}, {}, 1, false);
     if (all.empty()) return false;
     const std::vector<int> first = add("Gather", {all[0], integers({0})}, {{"axis", std::int64_t(0)}}, {}, 1, false);
-    const std::vector<int> to =
-        add("Concat", {first[0], integers({-1})}, {{"axis", std::int64_t(0)}}, {}, 1, false);
+    const std::vector<int> to = add("Concat", {first[0], integers({-1})}, {{"axis", std::int64_t(0)}}, {}, 1, false);
     graph_.values[std::size_t(to[0])].known = known_vector(List{shape(*x)[0], -1});  // until all is built
     return added("Reshape", {*x, to[0]}, {}, range(*x));
   }
@@ -774,8 +778,7 @@ class Builder {
 
   bool compared() {
     const int x = any(), y = partner(x);
-    const std::string name =
-        one_of<std::string>({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"});
+    const std::string name = one_of<std::string>({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"});
     std::vector<int> condition = add(name, {x, y}, {}, {}, 1, false);
     if (condition.empty()) return false;
     if (one_in(3)) condition = add("Not", condition, {}, {}, 1, false);
@@ -788,8 +791,9 @@ class Builder {
     const int x = any();
     if (rank(x) == 0) return false;
     const std::int64_t axis = within(-rank(x), rank(x) - 1);
-    const std::vector<int> at = add(one_of<std::string>({"ArgMax", "ArgMin"}), {x},
-                                    {{"axis", axis}, {"keepdims", below(2)}, {"select_last_index", below(2)}}, {}, 1, false);
+    const std::vector<int> at =
+        add(one_of<std::string>({"ArgMax", "ArgMin"}), {x},
+            {{"axis", axis}, {"keepdims", below(2)}, {"select_last_index", below(2)}}, {}, 1, false);
     return !at.empty() && added("Cast", at, {{"to", std::int64_t(1)}}, {0, most});
   }
 

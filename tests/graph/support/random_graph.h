@@ -14,8 +14,8 @@
 namespace graft::graph {
 
 struct RandomSizes {
-  int nodes = 8;                    // at least; a step may add several
-  std::int64_t most_extent = 7;     // of inputs
+  int nodes = 8;                      // at least; a step may add several
+  std::int64_t most_extent = 7;       // of inputs
   std::int64_t most_elements = 1500;  // of any value
   // Comparisons, rounding and places of maxima, whose results jump: for results in double precision only.
   bool jumps = false;
