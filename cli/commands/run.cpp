@@ -98,20 +98,18 @@ int run(const Flags& flags, Session& session) {
                                     base::counted(result.seconds.size(), "repetition"), result.where));
     session.output.json().set("seconds", median);
   }
-  print_errors(result.errors, session.output);
+  if (result.results) print(*result.results, session.output);
   base::Document seconds = base::Document::list();
   for (const double each : result.seconds) seconds.push(each);
   session.output.json()
       .set("where", result.where)
       .set("outputs", std::move(outputs))
       .set("repetitions", std::move(seconds));
-  if (flags.check) session.output.json().set("errors", to_document(result.errors));
-  for (const graph::OutputError& error : result.errors) {
-    if (error.right()) continue;
-    session.output.finish();
-    throw base::Failure(fmt::format("output {} is wrong", graph::in_quotes(error.name)));
-  }
-  return done;
+  if (!result.results) return done;
+  session.output.json().set("results", to_document(*result.results));
+  if (result.results->right()) return done;
+  session.output.finish();
+  throw base::Failure(fmt::format("wrong results: {}: {}", result.results->call, result.results->difference));
 }
 
 }  // namespace

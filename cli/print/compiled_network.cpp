@@ -17,7 +17,7 @@ void print(const study::CompiledNetwork& made, Output& out) {
   table.row(
       {"results", made.check == "none" ? "not checked: " + made.unchecked : fmt::format("right ({})", made.check)});
   out.table(table);
-  print_errors(made.errors, out);
+  if (made.results) print(*made.results, out);
 }
 
 base::Document to_document(const study::CompiledNetwork& made) {
@@ -30,30 +30,36 @@ base::Document to_document(const study::CompiledNetwork& made) {
       .set("peak_bytes", made.peak_bytes)
       .set("check", made.check);
   if (!made.unchecked.empty()) out.set("unchecked", made.unchecked);
-  return out.set("outputs", to_document(made.errors));
+  if (made.results) out.set("results", to_document(*made.results));
+  return out;
 }
 
-void print_errors(const std::vector<graph::OutputError>& errors, Output& out) {
-  if (errors.empty()) return;
-  Table table({"output", "largest value", "largest error", "rounding explains", "results"});
-  for (const graph::OutputError& error : errors)
+void print(const study::NetworkCheck& check, Output& out) {
+  out.line(fmt::format("\nworst call: {}, {:.2g} of what rounding may do{}", check.call, check.of_bound,
+                       check.right() ? "" : ": " + check.difference));
+  out.line(fmt::format("{} elements of all calls compared{}", check.elements,
+                       check.unbounded == 0 ? "" : fmt::format(", {} of them without a bound", check.unbounded)));
+  Table table({"output", "largest value", "largest error"});
+  for (const graph::OutputError& error : check.outputs)
     table.row({graph::in_quotes(error.name), fmt::format("{:.4g}", error.largest),
-               fmt::format("{:.2g}", error.largest_error), fmt::format("{:.2g}", error.bound),
-               error.right() ? "right" : "wrong"});
-  out.line("");
+               fmt::format("{:.2g}", error.largest_error)});
   out.table(table);
 }
 
-base::Document to_document(const std::vector<graph::OutputError>& errors) {
-  base::Document list = base::Document::list();
-  for (const graph::OutputError& error : errors)
-    list.push(base::Document::map()
-                  .set("name", error.name)
-                  .set("largest", error.largest)
-                  .set("largest_error", error.largest_error)
-                  .set("bound", error.bound)
-                  .set("right", error.right()));
-  return list;
+base::Document to_document(const study::NetworkCheck& check) {
+  base::Document outputs = base::Document::list();
+  for (const graph::OutputError& error : check.outputs)
+    outputs.push(base::Document::map()
+                     .set("name", error.name)
+                     .set("largest", error.largest)
+                     .set("largest_error", error.largest_error));
+  return base::Document::map()
+      .set("right", check.right())
+      .set("of_bound", check.of_bound)
+      .set("worst_call", check.call)
+      .set("elements", check.elements)
+      .set("unbounded", check.unbounded)
+      .set("outputs", std::move(outputs));
 }
 
 void print_files(const std::string& platform, const std::map<std::string, std::string>& files,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -40,41 +41,61 @@ std::vector<codegen::Elements> outputs_of(const codegen::Sequence& sequence, std
   return outputs;
 }
 
-std::vector<graph::OutputError> errors_of(const NetworkProgram& program, const Inputs& inputs,
-                                          const std::vector<codegen::Elements>& got, std::uint64_t seed,
-                                          base::Monitor& monitor) {
-  const Network& network = program.network;
-  const std::vector<codegen::Elements> expected =
-      graph::reference(network.graph, inputs, network.model.string(), monitor);
-  const std::vector<codegen::Elements> moved =
-      graph::moved_by_rounding(network.plan, network.graph, inputs, seed, monitor);
-  std::vector<graph::OutputError> errors;
-  for (std::size_t o = 0; o < got.size(); ++o) {
-    const codegen::Sequence::Tensor& output = program.sequence.outputs[o];
-    errors.push_back(graph::compared(output.name, output.dtype, got[o], expected[o], moved[o]));
-  }
-  return errors;
-}
-
-tasks::ProgramRun run_on(const CodeRunner& runner, const NetworkProgram& program, const Inputs& inputs,
-                         const codegen::RunSettings& settings, base::Monitor& monitor) {
-  const auto executable =
-      codegen::link_sequence_program(program.sequence, bytes_of(program.sequence, inputs), settings);
+tasks::ProgramRun run_on(const CodeRunner& runner, const codegen::Sequence& sequence, const Inputs& inputs,
+                         const codegen::RunSettings& settings, const std::string& place, base::Monitor& monitor) {
+  const auto executable = codegen::link_sequence_program(sequence, bytes_of(sequence, inputs), settings);
   if (!executable) throw base::Failure(executable.reason().text);
   tasks::ProgramRun run = tasks::run_program(*runner.where, *executable, most_time, &monitor);
   if (run.measurement.status != datasets::Status::ok)
-    throw base::Failure(fmt::format("{}: {}: {}", program.network.model.string(),
-                                    datasets::name_of(run.measurement.status), run.measurement.reason));
+    throw base::Failure(
+        fmt::format("{}: {}: {}", place, datasets::name_of(run.measurement.status), run.measurement.reason));
   return run;
 }
 
-void refuse_wrong(const NetworkProgram& program, const std::vector<graph::OutputError>& errors) {
-  for (const graph::OutputError& error : errors) {
-    if (!error.right())
-      throw base::Failure(fmt::format("{}: output {} is wrong by {:g}, rounding explains {:g}",
-                                      program.network.model.string(), graph::in_quotes(error.name), error.largest_error,
-                                      error.bound));
+// `outputs`: what the program itself wrote. They must be those of the same calls without a common arena.
+NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, const Inputs& inputs,
+                     const std::string& outputs, base::Monitor& monitor) {
+  const Network& network = program.network;
+  const std::string place = network.model.string();
+  const Observed look = observed(program);
+  const std::string all = run_on(runner, look.sequence, inputs, {0}, place, monitor).outputs;
+  NetworkCheck check;
+  if (!all.starts_with(outputs)) {
+    check.of_bound = std::numeric_limits<double>::infinity();
+    check.call = "the plan of memory";
+    check.difference = "calls disturb each other's buffers";
   }
+  std::vector<codegen::Elements> got = outputs_of(look.sequence, all);
+  graph::BufferElements buffers(network.plan);
+  for (std::size_t b = 0; b < network.plan.buffers.size(); ++b) {
+    const graph::Plan::Buffer& buffer = network.plan.buffers[b];
+    if (buffer.where == graph::Plan::Buffer::Where::input && buffer.part_of < 0)
+      buffers.write(int(b), inputs.at(program.sequence.inputs[std::size_t(buffer.number)].name));
+  }
+  const std::vector<codegen::Elements> expected = graph::reference(network.graph, inputs, place, monitor);
+  for (std::size_t o = 0; o < expected.size(); ++o)
+    check.outputs.push_back(graph::output_error(program.sequence.outputs[o].name, got[o], expected[o]));
+  for (std::size_t o = 0; o < got.size(); ++o) buffers.write(look.buffers[o], std::move(got[o]));
+  for (std::size_t c = 0; c < network.plan.calls.size(); ++c) {
+    base::check_stop(monitor);
+    monitor.progress("checking calls", std::int64_t(c), std::int64_t(network.plan.calls.size()));
+    const graph::Plan::Call& call = network.plan.calls[c];
+    const double amplification = program.sequence.kernels[std::size_t(call.kernel)].signature.amplification;
+    const graph::CallError error = graph::call_error(network.plan, call, buffers, amplification);
+    check.elements += error.elements;
+    check.unbounded += error.unbounded;
+    if (error.of_bound <= check.of_bound) continue;
+    check.of_bound = error.of_bound;
+    check.call = call.label;
+    check.difference = fmt::format("element {}: {}, expected {}", error.element, error.got, error.expected);
+  }
+  return check;
+}
+
+void refuse_wrong(const NetworkProgram& program, const NetworkCheck& check) {
+  if (!check.right())
+    throw base::Failure(
+        fmt::format("{}: wrong results: {}: {}", program.network.model.string(), check.call, check.difference));
 }
 
 }  // namespace
@@ -95,9 +116,9 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   const Inputs inputs = graph::check_inputs(program.network.graph, request.seed);
   std::string outputs;
   if (runner.where) {
-    outputs = run_on(runner, program, inputs, {0}, monitor).outputs;
-    out.errors = errors_of(program, inputs, outputs_of(program.sequence, outputs), request.seed, monitor);
-    refuse_wrong(program, out.errors);
+    outputs = run_on(runner, program.sequence, inputs, {0}, tuned.model.string(), monitor).outputs;
+    out.results = checked(runner, program, inputs, outputs, monitor);
+    refuse_wrong(program, *out.results);
   }
   if (request.format == CompileFormat::bench) {
     if (!runner.where)
@@ -139,7 +160,8 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
     inputs[name] = codegen::Elements(codegen::numbers_from(codegen::as_bytes(array.values, at->dtype), at->dtype));
   }
   const tasks::ProgramRun run =
-      run_on(runner, program, inputs, {int(request.repetitions), request.minimum_seconds}, monitor);
+      run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
+             tuned.model.string(), monitor);
   NetworkRun out;
   out.where = runner.check;
   out.seconds = run.measurement.seconds;
@@ -148,7 +170,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
     out.tensors.push_back(program.sequence.outputs[o]);
     out.outputs.push_back(got[o]);
   }
-  if (request.check) out.errors = errors_of(program, inputs, got, request.seed, monitor);
+  if (request.check) out.results = checked(runner, program, inputs, run.outputs, monitor);
   return out;
 }
 

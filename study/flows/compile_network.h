@@ -12,11 +12,21 @@
 #include "base/monitor.h"
 #include "base/numpy.h"
 #include "codegen/machine/sequence.h"
-#include "graph/rounding.h"
+#include "graph/check.h"
 #include "study/flows/compile.h"
 #include "study/flows/network_program.h"
 
 namespace graft::study {
+
+// How a program's results are: each call's, on the operands that it read, element by element, and the outputs'.
+struct NetworkCheck {
+  double of_bound = 0;                       // the worst call's error, as a part of what rounding may do: right up to 1
+  std::string call;                          // which one
+  std::string difference;                    // of its worst element, for people
+  std::int64_t elements = 0, unbounded = 0;  // of all calls (graph/check.h)
+  std::vector<graph::OutputError> outputs;   // against double precision throughout
+  bool right() const { return of_bound <= 1; }
+};
 
 struct CompileNetworkRequest {
   std::filesystem::path folder;  // of tune_network
@@ -28,8 +38,8 @@ struct CompileNetworkRequest {
 
 struct CompiledNetwork {
   std::string platform;
-  std::string check, unchecked;                  // "host", "qemu", "remote", or "none" and why
-  std::vector<graph::OutputError> errors;        // by output, if it was checked
+  std::string check, unchecked;  // "host", "qemu", "remote", or "none" and why
+  std::optional<NetworkCheck> results;
   std::int64_t arena_bytes = 0, peak_bytes = 0;  // of memory, and what lives at once at most
   std::int64_t weights_bytes = 0;
   std::size_t calls = 0, kernels = 0;
@@ -52,9 +62,9 @@ struct RunNetworkRequest {
 struct NetworkRun {
   std::vector<codegen::Sequence::Tensor> tensors;  // the outputs
   std::vector<codegen::Elements> outputs;
-  std::vector<double> seconds;             // of one run, by repetition
-  std::string where;                       // "host", "qemu", "remote"
-  std::vector<graph::OutputError> errors;  // if it was checked
+  std::vector<double> seconds;          // of one run, by repetition
+  std::string where;                    // "host", "qemu", "remote"
+  std::optional<NetworkCheck> results;  // if it was checked
 };
 
 // Runs it on this machine, the platform's boards, or under its qemu. Failure where it cannot be run.

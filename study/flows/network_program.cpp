@@ -41,6 +41,16 @@ class Weights {
   std::string bytes_;
 };
 
+// The buffer that a call passes as a parameter; nothing for constants, which the program has.
+std::optional<int> buffer_of(const graph::Plan::Call& call, const codegen::Parameter& parameter) {
+  if (parameter.role == codegen::Role::constant) return std::nullopt;
+  if (parameter.role == codegen::Role::output) return call.result;
+  codegen::Tensor named;
+  named.name = parameter.name;
+  named.role = parameter.role;
+  return call.operands.at(std::size_t(graph::operand_of(named)));
+}
+
 class Builder {
  public:
   Builder(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor)
@@ -155,17 +165,12 @@ class Builder {
     made.label = call.label;
     std::size_t constant = 0;
     for (const codegen::Parameter& parameter : kernel.signature.parameters) {
-      if (parameter.role == codegen::Role::constant) {
-        const std::string& content = constants.at(constant++);
-        made.buffers.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
-      } else if (parameter.role == codegen::Role::output) {
-        made.buffers.push_back(place_of(call.result));
-      } else {
-        codegen::Tensor named;
-        named.name = parameter.name;
-        named.role = parameter.role;
-        made.buffers.push_back(place_of(call.operands.at(std::size_t(graph::operand_of(named)))));
+      if (const auto buffer = buffer_of(call, parameter)) {
+        made.buffers.push_back(place_of(*buffer));
+        continue;
       }
+      const std::string& content = constants.at(constant++);
+      made.buffers.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
     }
     if (const int lifetime = use_.scratch_of_call[number]; lifetime >= 0) made.scratch = in_arena(lifetime);
     made_.sequence.calls.push_back(std::move(made));
@@ -188,6 +193,33 @@ NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, ba
         tuned.model.string(),
         fmt::format("is not the model that {} was tuned for any more; run graft tune on it", tuned.folder.string()));
   return Builder(tuned, name, monitor).made();
+}
+
+Observed observed(const NetworkProgram& program) {
+  const graph::Plan& plan = program.network.plan;
+  Observed out{program.sequence, std::vector<int>(program.sequence.outputs.size(), -1)};
+  std::vector<int> output(plan.buffers.size(), -1);
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const graph::Plan::Buffer& buffer = plan.buffers[b];
+    if (buffer.part_of >= 0) continue;
+    if (buffer.where == graph::Plan::Buffer::Where::output) out.buffers[std::size_t(buffer.number)] = int(b);
+    if (buffer.where != graph::Plan::Buffer::Where::arena) continue;
+    output[b] = int(out.buffers.size());
+    out.buffers.push_back(int(b));
+    out.sequence.outputs.push_back({fmt::format("buffer {}", b), buffer.type, buffer.shape});
+  }
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    codegen::Sequence::Call& call = out.sequence.calls[c];
+    const codegen::Signature& signature = out.sequence.kernels[std::size_t(call.kernel)].signature;
+    for (std::size_t p = 0; p < signature.parameters.size(); ++p) {
+      const auto buffer = buffer_of(plan.calls[c], signature.parameters[p]);
+      if (!buffer || output[graph::whole_of(plan, *buffer)] < 0) continue;
+      call.buffers[p] =
+          codegen::Sequence::Place{codegen::Sequence::Where::output, output[graph::whole_of(plan, *buffer)],
+                                   plan.buffers[std::size_t(*buffer)].offset};
+    }
+  }
+  return out;
 }
 
 }  // namespace graft::study

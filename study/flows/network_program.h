@@ -22,4 +22,12 @@ struct NetworkProgram {
 // made of it; base::Stopped when the monitor asks for it.
 NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor);
 
+// The same sequence with every buffer of the arena in memory of its own, as a further output, so that what each call
+// reads and writes can be looked at.
+struct Observed {
+  codegen::Sequence sequence;
+  std::vector<int> buffers;  // of the plan, by output
+};
+Observed observed(const NetworkProgram& program);
+
 }  // namespace graft::study

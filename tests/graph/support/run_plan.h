@@ -9,7 +9,7 @@
 #include "graph/operators.h"
 #include "graph/plan.h"
 #include "graph/reference.h"
-#include "graph/rounding.h"
+#include "graph/check.h"
 
 namespace graft::graph {
 

@@ -1,0 +1,93 @@
+#include "graph/check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "base/random.h"
+#include "codegen/expression/reference.h"
+#include "graph/operators.h"
+
+namespace graft::graph {
+std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed) {
+  base::Stream random(seed, "check inputs");
+  std::map<std::string, codegen::Elements> inputs;
+  for (const int input : graph.inputs) {
+    const Value& value = graph.values[std::size_t(input)];
+    std::vector<double> numbers(std::size_t(elements_of(*value.shape)));
+    for (double& number : numbers)
+      number = codegen::is_floating(*value.type) ? double(float(2 * random.uniform() - 1)) : double(random.below(2));
+    inputs[value.name] = std::move(numbers);
+  }
+  return inputs;
+}
+
+codegen::Elements BufferElements::read(int buffer) const {
+  const Plan::Buffer& own = plan_.buffers[std::size_t(buffer)];
+  if (own.known) return own.known->elements();
+  if (own.part_of < 0) return whole_[std::size_t(buffer)];
+  const codegen::Elements& whole = whole_[std::size_t(own.part_of)];
+  const std::size_t first = std::size_t(own.offset / codegen::bytes_of(own.type));
+  std::vector<double> part;
+  for (std::size_t e = 0; e < std::size_t(elements_of(own.shape)); ++e) part.push_back(whole[first + e]);
+  return part;
+}
+
+void BufferElements::write(int buffer, codegen::Elements elements) {
+  const Plan::Buffer& own = plan_.buffers[std::size_t(buffer)];
+  if (own.part_of < 0) {
+    whole_[std::size_t(buffer)] = std::move(elements);
+    return;
+  }
+  const Plan::Buffer& other = plan_.buffers[std::size_t(own.part_of)];
+  codegen::Elements& whole = whole_[std::size_t(own.part_of)];
+  std::vector<double> all(std::size_t(elements_of(other.shape)));
+  for (std::size_t e = 0; e < whole.size(); ++e) all[e] = whole[e];
+  const std::size_t first = std::size_t(own.offset / codegen::bytes_of(own.type));
+  for (std::size_t e = 0; e < elements.size(); ++e) all[first + e] = elements[e];
+  whole = std::move(all);
+}
+
+CallError call_error(const Plan& plan, const Plan::Call& call, const BufferElements& buffers, double amplification) {
+  const codegen::Computation& computation = plan.kernels[std::size_t(call.kernel)].workload.computation();
+  std::vector<codegen::Elements> operands(computation.tensors.size());
+  for (std::size_t t = 0; t < operands.size(); ++t)
+    if (const int number = operand_of(computation.tensors[t]); number >= 0)
+      operands[t] = buffers.read(call.operands.at(std::size_t(number)));
+  const codegen::Reference all = codegen::reference(computation, std::move(operands));
+  const std::size_t output = std::size_t(computation.tensor_named("y"));
+  const codegen::DType type = computation.tensors[output].dtype;
+  const codegen::Elements &expected = all.tensors[output], got = buffers.read(call.result);
+  CallError worst;
+  worst.elements = std::int64_t(expected.size());
+  for (std::size_t e = 0; e < expected.size(); ++e) {
+    const double bound =
+        amplification * codegen::tolerance(type, all.reduction_length[output], all.magnitude[output][e]);
+    if (std::isinf(bound)) ++worst.unbounded;
+    if (got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]))) continue;
+    const double difference = std::abs(got[e] - expected[e]);
+    const double ratio =
+        std::isnan(difference) || bound == 0 ? std::numeric_limits<double>::infinity() : difference / bound;
+    if (ratio <= worst.of_bound) continue;
+    worst.of_bound = ratio;
+    worst.element = std::int64_t(e);
+    worst.got = got[e], worst.expected = expected[e];
+  }
+  return worst;
+}
+
+OutputError output_error(const std::string& name, const codegen::Elements& got, const codegen::Elements& expected) {
+  OutputError error{name, 0, 0};
+  for (std::size_t e = 0; e < expected.size(); ++e) {
+    const double wanted = expected[e];
+    if (std::isfinite(wanted)) error.largest = std::max(error.largest, std::abs(wanted));
+    if (got[e] == wanted || (std::isnan(got[e]) && std::isnan(wanted))) continue;
+    const double difference = std::abs(got[e] - wanted);
+    error.largest_error =
+        std::max(error.largest_error, std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference);
+  }
+  return error;
+}
+
+}  // namespace graft::graph
