@@ -45,6 +45,7 @@ TEST(RandomGraphs, FoldedAreWhatPlainLoopsGive) {
     RandomSizes sizes;
     sizes.jumps = seed % 2 == 0;
     sizes.nodes = int(1 + seed % 12);
+    sizes.version = int(12 + seed % 10);
     const Graph graph = random_graph(seed, sizes);
     ASSERT_NO_FATAL_FAILURE(expect_naive(graph, graph, seed));
   }

@@ -63,6 +63,7 @@ Shape common(const std::vector<Naive>& all) {
 // A node with the tensors that it takes.
 struct Step {
   const Node& node;
+  int version = 0;
   std::vector<const Naive*> operands;  // nullptr: left out
 
   bool has(std::size_t o) const { return o < operands.size() && operands[o] != nullptr; }
@@ -81,6 +82,8 @@ struct Step {
   double number(const std::string& name, double otherwise) const { return get(name, otherwise); }
   std::string text(const std::string& name, const std::string& otherwise) const { return get(name, otherwise); }
   Place list(const std::string& name, const Place& otherwise) const { return get(name, otherwise); }
+  // An operand, or an attribute in older versions.
+  Place given(const std::string& name) const { return has(1) ? whole(1) : list(name, {}); }
   std::size_t axis(std::int64_t given) const {
     return std::size_t(given < 0 ? given + std::int64_t(x().shape.size()) : given);
   }
@@ -240,7 +243,7 @@ double mean_of(const std::vector<double>& all) {
 }
 
 Naive reduction(const Step& s) {
-  Place axes = s.has(1) ? s.whole(1) : s.list("axes", {});
+  Place axes = s.given("axes");
   for (std::int64_t& axis : axes) axis = std::int64_t(s.axis(axis));
   if (axes.empty())
     for (std::size_t d = 0; d < s.x().shape.size(); ++d) axes.push_back(std::int64_t(d));
@@ -264,7 +267,9 @@ Naive reduction(const Step& s) {
 
 Naive softmax(const Step& s, bool is_log) {
   const std::size_t axis = s.axis(s.integer("axis", -1));
-  const Naive sums = reduced(s.x(), {std::int64_t(axis)}, true, [](const std::vector<double>& all) {
+  Place axes = {std::int64_t(axis)};
+  for (std::size_t d = axis + 1; s.version < 13 && d < s.x().shape.size(); ++d) axes.push_back(std::int64_t(d));
+  const Naive sums = reduced(s.x(), axes, true, [](const std::vector<double>& all) {
     double sum = 0;
     for (const double each : all) sum += std::exp(each);
     return sum;
@@ -586,7 +591,8 @@ std::vector<Naive> recurrent(const Step& s, bool is_lstm) {
 std::vector<Naive> split(const Step& s) {
   const Naive& x = s.x();
   const std::size_t axis = s.axis(s.integer("axis", 0)), count = s.node.results.size();
-  const Place sizes = s.has(1) ? s.whole(1) : Place(count, x.shape[axis] / std::int64_t(count));
+  Place sizes = s.given("split");
+  if (sizes.empty()) sizes = Place(count, x.shape[axis] / std::int64_t(count));
   std::vector<Naive> parts;
   std::int64_t begin = 0;
   for (const std::int64_t size : sizes) {
@@ -657,6 +663,12 @@ const std::map<std::string, Meaning>& meanings() {
     map("Round", [](const Step&, double v) { return std::nearbyint(v); });
     map("Sign", [](const Step&, double v) { return double((v > 0) - (v < 0)); });
     for (const char* same : {"Identity", "Dropout", "Cast"}) map(same, [](const Step&, double v) { return v; });
+    map("Gelu", [](const Step& s, double v) {
+      const double inner = s.text("approximate", "none") == "tanh"
+                               ? std::tanh(std::sqrt(2 / std::acos(-1.0)) * (v + 0.044715 * v * v * v))
+                               : std::erf(v / std::sqrt(2.0));
+      return v / 2 * (1 + inner);
+    });
     map("LeakyRelu", [](const Step& s, double v) { return v < 0 ? s.number("alpha", 0.01) * v : v; });
     map("Elu", [](const Step& s, double v) { return v < 0 ? s.number("alpha", 1) * std::expm1(v) : v; });
     map("Selu", [](const Step&, double v) {
@@ -713,6 +725,14 @@ const std::map<std::string, Meaning>& meanings() {
       return of_channels(normalised(s, spatial(s)),
                          [&](double v, std::size_t c) { return v * s.x(1).numbers[c] + s.x(2).numbers[c]; });
     });
+    one("GroupNormalization", [](const Step& s) {
+      const Shape& shape = s.x().shape;
+      const std::int64_t groups = s.integer("num_groups", 1);
+      Naive grouped = reshaped(s.x(), {shape[0], groups, -1});
+      grouped = normalised(Step{s.node, s.version, {&grouped}}, {2});
+      return of_channels(reshaped(grouped, shape),
+                         [&](double v, std::size_t c) { return v * s.x(1).numbers[c] + s.x(2).numbers[c]; });
+    });
     one("LayerNormalization", [](const Step& s) {
       Place axes;
       for (std::size_t d = s.axis(s.integer("axis", -1)); d < s.x().shape.size(); ++d) axes.push_back(std::int64_t(d));
@@ -761,12 +781,12 @@ const std::map<std::string, Meaning>& meanings() {
     });
     one("Squeeze", [](const Step& s) {
       Naive y = s.x();
-      y.shape.erase(y.shape.begin() + std::ptrdiff_t(s.axis(s.whole(1)[0])));
+      y.shape.erase(y.shape.begin() + std::ptrdiff_t(s.axis(s.given("axes")[0])));
       return y;
     });
     one("Unsqueeze", [](const Step& s) {
       Naive y = s.x();
-      const std::int64_t axis = s.whole(1)[0];
+      const std::int64_t axis = s.given("axes")[0];
       y.shape.insert(y.shape.begin() + (axis < 0 ? axis + std::int64_t(y.shape.size()) + 1 : axis), 1);
       return y;
     });
@@ -818,7 +838,7 @@ std::vector<Naive> naive(const Graph& graph, const std::map<std::string, codegen
     for (std::size_t e = 0; e < value.known->size(); ++e) values[v].numbers.push_back(value.known->number(e));
   }
   for (const Node& node : graph.nodes) {
-    Step step{node, {}};
+    Step step{node, graph.version, {}};
     for (const int operand : node.operands)
       step.operands.push_back(operand < 0 ? nullptr : &values[std::size_t(operand)]);
     const auto meaning = meanings().find(node.operation);

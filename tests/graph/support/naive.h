@@ -1,6 +1,6 @@
 // The outputs of a graph from ONNX's definitions, by plain loops over doubles: an oracle for index expressions, folding
 // and all that is made of them. It shares nothing with graph/ but the graph, and knows the operators of random graphs
-// (random_graph.h) of version 17.
+// (random_graph.h).
 #pragma once
 
 #include <map>

@@ -24,13 +24,11 @@ struct Range {
 };
 constexpr double most = 40;  // of all numbers
 
-constexpr int version = 17;
-
 class Builder {
  public:
   Builder(std::uint64_t seed, const RandomSizes& sizes) : sizes_(sizes), random_(seed) {
     graph_.name = "random " + std::to_string(seed);
-    graph_.version = version;
+    graph_.version = sizes.version;
   }
 
   Graph built() {
@@ -53,7 +51,7 @@ class Builder {
     RandomSizes sizes;
     sizes.jumps = jumps;
     std::set<std::string> names;
-    for (std::uint64_t seed = 0; seed < 1000; ++seed)
+    for (std::uint64_t seed = 0; seed < 1000; ++seed, sizes.version = seed % 2 == 0 ? 17 : 21)
       for (const Node& node : Builder(seed, sizes).built().nodes) names.insert(node.operation);
     return {names.begin(), names.end()};
   }
@@ -123,6 +121,14 @@ class Builder {
   }
   int integers(const List& all) { return constant(known_vector(all), {}); }
   int number(double value) { return constant(known(DType::f32, {}, codegen::Elements({value})), {value, value}); }
+
+  // A list that was an attribute before a version, and is an operand since.
+  void give(const std::string& name, const List& list, int since, std::vector<int>& operands, Attributes& attributes) {
+    if (sizes_.version < since)
+      attributes[name] = list;
+    else
+      operands.push_back(integers(list));
+  }
 
   // A value: mostly the last one, or one that was made before.
   int any() { return one_in(2) ? floats_.back() : one_of(floats_); }
@@ -199,7 +205,7 @@ class Builder {
     };
     const int x = any();
     const Range in = range(x);
-    const std::int64_t choice = below(std::int64_t(functions.size()) + 9);
+    const std::int64_t choice = below(std::int64_t(functions.size()) + 10);
     if (choice < std::int64_t(functions.size())) {
       const Function& one = functions[std::size_t(choice)];
       if (in.low < one.low || in.high > one.high) return false;
@@ -223,7 +229,10 @@ class Builder {
       case 6:
         return added("HardSigmoid", {x}, {{"alpha", alpha}, {"beta", real(0, 1)}}, {0, 1});
       case 7:
-        return added("HardSwish", {x}, {}, {-0.4, std::max(in.high, 0.0)});
+        return sizes_.version >= 14 && added("HardSwish", {x}, {}, {-0.4, std::max(in.high, 0.0)});
+      case 8:
+        return sizes_.version >= 20 && added("Gelu", {x}, {{"approximate", one_of<std::string>({"none", "tanh"})}},
+                                             {-0.2, std::max(in.high, 0.0)});
       default: {
         const double low = real(-1, 0.5), high = real(0.5, 2);
         const bool has_low = !one_in(4), has_high = !one_in(4);
@@ -481,9 +490,9 @@ class Builder {
 
   bool norm() {
     const int x = any();
-    const std::int64_t kind = below(3);
+    const std::int64_t kind = below(sizes_.version >= 21 ? 4 : 3);
     const double epsilon = real(0.01, 0.1);
-    if (kind == 0 && rank(x) >= 1) {
+    if (kind == 0 && rank(x) >= 1 && sizes_.version >= 17) {
       const std::int64_t axis = within(0, rank(x) - 1);
       const Shape row(shape(x).begin() + axis, shape(x).end());
       const double bound = 2 * std::sqrt(double(elements_of(row))) + 1;
@@ -495,9 +504,13 @@ class Builder {
     if (rank(x) < 3) return false;
     if (kind == 1) return batch_norm(x);
     const Shape channels = {shape(x)[1]};
-    const double bound = 2 * std::sqrt(double(elements_of(shape(x)) / channels[0] / shape(x)[0])) + 1;
-    return added("InstanceNormalization", {x, numbers(channels, -2, 2), numbers(channels, -1, 1)},
-                 {{"epsilon", epsilon}}, {-bound, bound});
+    const double bound = 2 * std::sqrt(double(elements_of(shape(x)) / shape(x)[0])) + 1;
+    std::vector<int> operands = {x, numbers(channels, -2, 2), numbers(channels, -1, 1)};
+    if (kind == 3)
+      return added("GroupNormalization", operands,
+                   {{"epsilon", epsilon}, {"num_groups", channels[0] % 2 == 0 ? std::int64_t(2) : std::int64_t(1)}},
+                   {-bound, bound});
+    return added("InstanceNormalization", operands, {{"epsilon", epsilon}}, {-bound, bound});
   }
 
   bool reduction() {
@@ -526,10 +539,7 @@ class Builder {
     if (name == "ReduceProd")
       out = {-std::pow(std::max(in.most(), 1.0), count), std::pow(std::max(in.most(), 1.0), count)};
     std::vector<int> operands = {x};
-    if (name == "ReduceSum" && !axes.empty())
-      operands.push_back(integers(axes));
-    else if (!axes.empty())
-      attributes["axes"] = axes;
+    if (!axes.empty()) give("axes", axes, name == "ReduceSum" ? 13 : 18, operands, attributes);
     return added(name, operands, attributes, out);
   }
 
@@ -567,8 +577,14 @@ class Builder {
     List ones;
     for (std::int64_t d = 0; d < rank(x); ++d)
       if (shape(x)[std::size_t(d)] == 1) ones.push_back(d);
-    if (!ones.empty() && one_in(2)) return added("Squeeze", {x, integers({one_of(ones)})}, {}, range(x));
-    return rank(x) < 4 && added("Unsqueeze", {x, integers({within(-rank(x) - 1, rank(x))})}, {}, range(x));
+    std::vector<int> operands = {x};
+    Attributes attributes;
+    if (!ones.empty() && one_in(2)) {
+      give("axes", {one_of(ones)}, 13, operands, attributes);
+      return added("Squeeze", operands, attributes, range(x));
+    }
+    give("axes", {within(-rank(x) - 1, rank(x))}, 13, operands, attributes);
+    return rank(x) < 4 && added("Unsqueeze", operands, attributes, range(x));
   }
 
   bool repeated() {
@@ -611,8 +627,13 @@ class Builder {
     const std::int64_t axis = within(0, rank(x) - 1), extent = shape(x)[std::size_t(axis)];
     if (extent < 2) return false;
     const std::int64_t first = within(1, extent - 1);
-    if (extent % 2 == 0 && one_in(2)) return added("Split", {x}, {{"axis", axis}}, range(x), 2);
-    return added("Split", {x, integers({first, extent - first})}, {{"axis", axis}}, range(x), 2);
+    std::vector<int> operands = {x};
+    Attributes attributes = {{"axis", axis}};
+    if (extent % 2 != 0 || one_in(2))
+      give("split", {first, extent - first}, 13, operands, attributes);
+    else if (sizes_.version >= 18)
+      attributes["num_outputs"] = std::int64_t(2);
+    return added("Split", operands, attributes, range(x), 2);
   }
 
   bool slice() {
@@ -688,7 +709,7 @@ class Builder {
 
   bool resize() {
     const auto x = any_of_rank(3, 4);
-    if (!x) return false;
+    if (!x || sizes_.version < 13) return false;
     const std::string mode = one_of<std::string>({"nearest", "nearest", "linear", "cubic"});
     const int dimensions = rank(*x) - 2;
     if (mode == "cubic" && dimensions != 2) return false;
@@ -730,7 +751,7 @@ class Builder {
 
   bool triangle() {
     const auto x = any_of_rank(2, 4);
-    if (!x) return false;
+    if (!x || sizes_.version < 14) return false;
     std::vector<int> operands = {*x};
     const std::int64_t diagonal = within(-2, 2);
     if (one_in(2)) operands.push_back(constant(known(DType::i64, {}, std::span(&diagonal, 1)), {}));

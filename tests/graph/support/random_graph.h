@@ -19,6 +19,7 @@ struct RandomSizes {
   std::int64_t most_elements = 1500;  // of any value
   // Comparisons, rounding and places of maxima, whose results jump: for results in double precision only.
   bool jumps = false;
+  int version = 17;  // of operators, 12 to 21
 };
 
 // Several inputs, constants, views, values with several readers, several outputs. The same for the same seed anywhere.
