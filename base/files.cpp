@@ -122,9 +122,11 @@ std::string read_file(const std::filesystem::path& path, std::int64_t limit_byte
   std::size_t used = 0;
   for (;;) {
     // One byte more than the limit is requested, so that a file of exactly the limit ends by itself.
-    const std::size_t room = std::size_t(limit_bytes) + 1 - used;
-    const std::size_t grown = used == 0 ? std::size_t(file.stored_bytes()) + 1 : std::max<std::size_t>(1 << 18, used);
-    content.resize(used + std::min(room, grown));
+    if (used == content.size()) {
+      const std::size_t room = std::size_t(limit_bytes) + 1 - used;
+      const std::size_t grown = used == 0 ? std::size_t(file.stored_bytes()) + 1 : std::max<std::size_t>(1 << 18, used);
+      content.resize(used + std::min(room, grown));
+    }
     const std::size_t asked = content.size() - used, got = file.read({content.data() + used, asked});
     used += got;
     if (used > std::size_t(limit_bytes)) throw too_large;
