@@ -1,8 +1,11 @@
 // LSTM, GRU and RNN, written out step by step: a stage for the products of all steps with the input's weights, and a
 // few for each step. Long sequences are refused until programs have loops of steps.
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "graph/operators/call.h"
 
@@ -28,7 +31,7 @@ class Recurrent {
     directions_ = direction == "bidirectional" ? 2 : 1;
     if (call.has_attribute("clip")) throw Unsupported{"attribute 'clip'"};
     if (call.integer("input_forget", 0) != 0) throw Unsupported{"attribute 'input_forget'"};
-    check_activations();
+    read_activations();
     if (call.rank(0) != 3 || call.rank(1) != 3 || call.rank(2) != 3)
       throw Malformed{"its input or its weights have not 3 dimensions"};
     steps_ = call.shape(0)[batch_first_ ? 1 : 0];
@@ -87,17 +90,64 @@ class Recurrent {
       throw Malformed{fmt::format("operand {} is {}, not {}", number, to_text(call_.shape(number)), to_text(shape))};
   }
 
-  void check_activations() const {
-    const Attribute* given = call_.attribute("activations");
-    if (!given) return;
-    const auto* names = std::get_if<std::vector<std::string>>(given);
-    if (!names) throw Malformed{"attribute 'activations' is not a list of texts"};
-    std::vector<std::string> usual = {"Tanh"};
-    if (cell_ == Cell::lstm) usual = {"Sigmoid", "Tanh", "Tanh"};
-    if (cell_ == Cell::gru) usual = {"Sigmoid", "Tanh"};
-    for (std::size_t a = 0; a < names->size(); ++a)
-      if ((*names)[a] != usual[a % usual.size()])
-        throw Unsupported{fmt::format("activation {}", in_quotes((*names)[a]))};
+  // The functions of each direction, in the order f, g, h; those that take parameters take the next ones of the lists.
+  void read_activations() {
+    struct Function {
+      std::string_view name, text;  // $x, and the parameters $a and $b
+      double a = 0, b = 0;
+      int parameters = 0;
+    };
+    static const Function functions[] = {
+        {"Sigmoid", "sigmoid($x)"},
+        {"Tanh", "tanh($x)"},
+        {"Relu", "max($x, 0)"},
+        {"Softsign", "($x) / (1 + abs($x))"},
+        {"Softplus", "(max($x, 0) + log(1 + exp(neg(abs($x)))))"},
+        {"LeakyRelu", "select($x < 0, $a * ($x), $x)", double(0.01f), 0, 1},
+        {"ThresholdedRelu", "select($x > $a, $x, 0)", 1, 0, 1},
+        {"Elu", "select($x < 0, $a * (exp(min($x, 0)) - 1), $x)", 1, 0, 1},
+        {"HardSigmoid", "max(0, min(1, $a * ($x) + $b))", double(0.2f), 0.5, 2},
+        {"ScaledTanh", "($a * tanh($b * ($x)))", 1, 1, 2},
+        {"Affine", "($a * ($x) + $b)", 1, 0, 2},
+    };
+    std::vector<std::string> names = {"Tanh"};
+    if (cell_ == Cell::lstm) names = {"Sigmoid", "Tanh", "Tanh"};
+    if (cell_ == Cell::gru) names = {"Sigmoid", "Tanh"};
+    const std::size_t each = names.size(), all = each * std::size_t(directions_);
+    for (std::size_t a = each; a < all; ++a) names.push_back(names[a - each]);
+    if (const Attribute* given = call_.attribute("activations")) {
+      const auto* texts = std::get_if<std::vector<std::string>>(given);
+      if (!texts || texts->size() != all)
+        throw Malformed{fmt::format("attribute 'activations' is not a list of {} texts", all)};
+      names = *texts;
+    }
+    const auto alphas = call_.number_list("activation_alpha"), betas = call_.number_list("activation_beta");
+    std::size_t next_alpha = 0, next_beta = 0;
+    const auto next = [](const std::optional<std::vector<double>>& list, std::size_t& at, double otherwise) {
+      return number_text(list && at < list->size() ? (*list)[at++] : otherwise);
+    };
+    for (const std::string& name : names) {
+      const auto* function = std::find_if(std::begin(functions), std::end(functions),
+                                          [&](const Function& one) { return one.name == name; });
+      if (function == std::end(functions)) throw Unsupported{fmt::format("activation {}", in_quotes(name))};
+      std::string text(function->text);
+      if (function->parameters > 0) replace(text, "$a", next(alphas, next_alpha, function->a));
+      if (function->parameters > 1) replace(text, "$b", next(betas, next_beta, function->b));
+      activations_.push_back(std::move(text));
+    }
+    each_ = each;
+  }
+
+  static void replace(std::string& text, std::string_view word, const std::string& by) {
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + by.size()))
+      text.replace(at, word.size(), by);
+  }
+
+  // Function 0 (f), 1 (g) or 2 (h) of a direction.
+  std::string activated(std::int64_t direction, std::size_t number, const std::string& value) const {
+    std::string text = activations_[std::size_t(direction) * each_ + number];
+    replace(text, "$x", value);
+    return text;
   }
 
   bool is_reverse(std::int64_t direction) const { return reverse_ || direction == 1; }
@@ -167,15 +217,17 @@ class Recurrent {
     };
     const auto gate = [&](std::int64_t number) { return fmt::format("{} + {}", input(number), state(number)); };
     const std::string now = name("H", d, t);
+    const auto f = [&](const std::string& x) { return activated(d, 0, x); };
+    const auto g = [&](const std::string& x) { return activated(d, 1, x); };
     if (cell_ == Cell::rnn) {
-      expression.stage(now, type, axes, fmt::format("tanh({})", gate(0)));
+      expression.stage(now, type, axes, f(gate(0)));
     } else if (cell_ == Cell::gru) {
       const bool is_linear_first = call_.integer("linear_before_reset", 0) != 0;
-      std::string hidden = fmt::format("{} + sigmoid({}) * ({})", input(2), gate(1), state(2));
+      std::string hidden = fmt::format("{} + {} * ({})", input(2), f(gate(1)), state(2));
       if (!is_linear_first && !h.empty()) {
         // The state is reset before its product.
         const std::string reset = name("Q", d, t), product = name("V", d, t);
-        expression.stage(reset, type, axes, fmt::format("sigmoid({}) * {}", gate(1), h));
+        expression.stage(reset, type, axes, fmt::format("{} * {}", f(gate(1)), h));
         expression.stage(
             product, type, axes,
             fmt::format("{} * {}", load(reset, {"b", "l"}), expression.operand(2, {direction, unit(2), "l"})),
@@ -184,8 +236,8 @@ class Recurrent {
       } else if (!is_linear_first) {
         hidden = gate(2);
       }
-      std::string value = fmt::format("(1 - sigmoid({})) * tanh({})", gate(0), hidden);
-      if (!h.empty()) value += fmt::format(" + sigmoid({}) * {}", gate(0), h);
+      std::string value = fmt::format("(1 - {}) * {}", f(gate(0)), g(hidden));
+      if (!h.empty()) value += fmt::format(" + {} * {}", f(gate(0)), h);
       expression.stage(now, type, axes, value);
     } else {
       // Gates in the order input, output, forget, cell; the first three may look at the cell's state.
@@ -194,12 +246,11 @@ class Recurrent {
         if (!call_.has(7) || at.empty()) return gate(number);
         return fmt::format("{} + {} * {}", gate(number), expression.operand(7, {direction, unit(number)}), at);
       };
-      std::string value = fmt::format("sigmoid({}) * tanh({})", looked(0, c), gate(3));
-      if (!c.empty()) value += fmt::format(" + sigmoid({}) * {}", looked(2, c), c);
+      std::string value = fmt::format("{} * {}", f(looked(0, c)), g(gate(3)));
+      if (!c.empty()) value += fmt::format(" + {} * {}", f(looked(2, c)), c);
       expression.stage(cell, type, axes, value);
-      expression.stage(
-          now, type, axes,
-          fmt::format("sigmoid({}) * tanh({})", looked(1, load(cell, {"b", "u"})), load(cell, {"b", "u"})));
+      const std::string c_now = load(cell, {"b", "u"});
+      expression.stage(now, type, axes, fmt::format("{} * {}", f(looked(1, c_now)), activated(d, 2, c_now)));
     }
   }
 
@@ -208,12 +259,14 @@ class Recurrent {
   const std::int64_t gates_;
   bool batch_first_ = false, reverse_ = false;
   std::int64_t directions_ = 1, steps_ = 1, batch_ = 1, units_ = 1;
+  std::vector<std::string> activations_;  // of $x
+  std::size_t each_ = 1;                  // of a direction
 };
 
 }  // namespace
 
 std::vector<Row> recurrent_rows() {
-  const std::string shared = "activations clip direction hidden_size layout ";
+  const std::string shared = "activation_alpha activation_beta activations clip direction hidden_size layout ";
   return {
       {"LSTM", 3, 8, shared + "input_forget", [](const Call& call) { return Recurrent(call, Cell::lstm).results(); }},
       {"GRU", 3, 6, shared + "linear_before_reset",

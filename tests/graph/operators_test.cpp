@@ -516,6 +516,53 @@ TEST(Operators, RecurrentCells) {
   }
 }
 
+// A layer of one unit without weights of its input: the functions alone, each direction with its own.
+TEST(Operators, RecurrentCellsOfOtherFunctions) {
+  const auto sigmoid = [](double v, double a, double b) { return std::clamp(a * v + b, 0.0, 1.0); };
+  const std::vector<double> x = {0.5, -1, 2};
+  file::GraphFile graph;
+  graph.input("x", Shape{3, 1, 1})
+      .weight("w", {2, 4, 1}, {1, 1, 1, 1, 1, 1, 1, 1})
+      .weight("r", {2, 4, 1}, std::vector<float>(8));
+  graph
+      .node("LSTM", {"x", "w", "r"}, {"y"},
+            {file::attribute("direction", "bidirectional"), file::attribute("hidden_size", 1),
+             file::attribute("activations", std::vector<std::string>{"HardSigmoid", "Relu", "LeakyRelu", "HardSigmoid",
+                                                                     "Elu", "Tanh"}),
+             file::attribute("activation_alpha", std::vector<double>{0.25, 0.5, 0.125, 2}),
+             file::attribute("activation_beta", std::vector<double>{0.5, 0.25})})
+      .output("y");
+  Numbers y(6);
+  double c = 0;
+  for (std::size_t t = 0; t < 3; ++t) {
+    const double f = sigmoid(x[t], 0.25, 0.5);
+    c = f * c + f * std::max(x[t], 0.0);
+    y[2 * t] = f * (c < 0 ? 0.5 * c : c);
+  }
+  c = 0;
+  for (std::size_t t = 3; t-- > 0;) {
+    const double f = sigmoid(x[t], 0.125, 0.25);
+    c = f * c + f * (x[t] < 0 ? 2 * std::expm1(x[t]) : x[t]);
+    y[2 * t + 1] = f * std::tanh(c);
+  }
+  expect_near(file::results(graph, {{"x", x}}).front(), y, "LSTM");
+
+  file::GraphFile simple;
+  simple.input("x", Shape{3, 1, 1}).weight("w", {1, 1, 1}, {1}).weight("r", {1, 1, 1}, {0.5f});
+  simple
+      .node("RNN", {"x", "w", "r"}, {"y"},
+            {file::attribute("hidden_size", 1), file::attribute("activations", std::vector<std::string>{"Relu"})})
+      .output("y");
+  expect_near(file::results(simple, {{"x", x}}).front(), {0.5, 0, 2}, "RNN");
+  file::GraphFile wrong;
+  wrong.input("x", Shape{3, 1, 1}).weight("w", {1, 1, 1}, {1}).weight("r", {1, 1, 1}, {0.5f});
+  wrong
+      .node("RNN", {"x", "w", "r"}, {"y"},
+            {file::attribute("hidden_size", 1), file::attribute("activations", std::vector<std::string>{"Swish"})})
+      .output("y");
+  EXPECT_TRUE(contains(refusal([&] { return folded(file::read(wrong), "m.onnx"); }), "activation 'Swish'"));
+}
+
 TEST(Operators, ReductionsAndPositions) {
   const Numbers x = {1, 5, 5, -2, 0, 3};
   const auto axis_1 = [&](const std::string& operation, std::vector<std::string> attributes = {}) {

@@ -62,6 +62,16 @@ inline std::string attribute(std::string_view name, const std::vector<std::int64
   for (const std::int64_t value : values) all += integer(8, value);
   return all + integer(20, 7);
 }
+inline std::string attribute(std::string_view name, const std::vector<double>& values) {
+  std::string all = bytes(1, name);
+  for (const double value : values) all += number(7, float(value));
+  return all + integer(20, 6);
+}
+inline std::string attribute(std::string_view name, const std::vector<std::string>& values) {
+  std::string all = bytes(1, name);
+  for (const std::string& value : values) all += bytes(9, value);
+  return all + integer(20, 8);
+}
 inline std::string tensor_attribute(std::string_view name, std::string_view content) {
   return bytes(1, name) + bytes(5, content) + integer(20, 4);
 }
@@ -153,6 +163,8 @@ inline std::string model_of(const Graph& graph, int format = 8) {
     if (const auto* number = std::get_if<double>(&value)) return attribute(key, *number);
     if (const auto* text = std::get_if<std::string>(&value)) return attribute(key, text->c_str());
     if (const auto* list = std::get_if<std::vector<std::int64_t>>(&value)) return attribute(key, *list);
+    if (const auto* list = std::get_if<std::vector<double>>(&value)) return attribute(key, *list);
+    if (const auto* list = std::get_if<std::vector<std::string>>(&value)) return attribute(key, *list);
     if (const auto* array = std::get_if<Known>(&value))
       return tensor_attribute(key, tensor("", (*array)->shape, type_of((*array)->type, false), (*array)->bytes));
     throw std::logic_error("attribute " + key + " of a kind that is not written");
