@@ -74,6 +74,8 @@ class Recurrent {
     if (batch_first_) std::swap(last[0], last[1]);
     for (const char* const state : {"H", "C"}) {
       if (*state == 'C' && cell_ != Cell::lstm) continue;
+      // Each costs as much as all steps.
+      if (!call_.wants(1) && !call_.wants(2)) break;
       all.push_back(result(last, [&] {
         std::vector<std::string> directions;
         for (std::int64_t d = 0; d < directions_; ++d)

@@ -723,7 +723,13 @@ class Builder {
     const double bound = range(*x).most() * (mode == "cubic" ? 2 : 1);
     if (one_in(2)) {
       List sizes = {shape(*x)[0], shape(*x)[1]};
-      for (int d = 0; d < dimensions; ++d) sizes.push_back(within(1, 2 * shape(*x)[std::size_t(d + 2)]));
+      for (int d = 0; d < dimensions; ++d) {
+        const std::int64_t extent = shape(*x)[std::size_t(d + 2)];
+        // The nearest place jumps: only factors that single precision holds, too.
+        sizes.push_back(mode != "nearest"              ? within(1, 2 * extent)
+                        : extent % 2 == 0 && one_in(2) ? extent / 2
+                                                       : extent * within(1, 3));
+      }
       return added("Resize", {*x, -1, -1, integers(sizes)}, attributes, {-bound, bound});
     }
     std::vector<double> scales = {1, 1};
