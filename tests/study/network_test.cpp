@@ -1,0 +1,234 @@
+#include "study/flows/network.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "study/flows/compile_network.h"
+#include "tests/base/support.h"
+#include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/random_graph.h"
+
+namespace graft::study {
+namespace {
+
+using graph::file::attribute;
+using graph::file::GraphFile;
+
+std::vector<float> numbers(std::size_t count) {
+  std::vector<float> all;
+  for (std::size_t i = 0; i < count; ++i) all.push_back(float((i * 37) % 23) / 23 - 0.5F);
+  return all;
+}
+
+// Convolutions, two of them equal, a residual sum, a concatenation that is computed in place, a product, an input of
+// whole numbers.
+std::string small_network() {
+  GraphFile file;
+  const std::vector<std::string> padded = {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})};
+  file.input("x", {1, 4, 8, 8}).input("ids", {3}, graph::file::i64).integers("flat", {2}, {1, -1});
+  file.weight("w", {4, 4, 3, 3}, numbers(144))
+      .weight("v", {8, 512}, numbers(4096))
+      .weight("table", {5, 8}, numbers(40));
+  file.node("Conv", {"x", "w"}, {"a"}, padded)
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "w"}, {"c"}, padded)
+      .node("Relu", {"c"}, {"d"})
+      .node("Add", {"d", "x"}, {"e"})
+      .node("Concat", {"b", "e"}, {"f"}, {attribute("axis", 1)})
+      .node("Reshape", {"f", "flat"}, {"g"})
+      .node("Gemm", {"g", "v"}, {"h"}, {attribute("transB", 1)})
+      .node("Gather", {"table", "ids"}, {"i"})
+      .node("Add", {"h", "i"}, {"y"})
+      .output("y")
+      .output("e");
+  return file.model();
+}
+
+NetworkRequest request_of(const std::filesystem::path& model, const std::filesystem::path& out,
+                          const std::string& platform) {
+  NetworkRequest request;
+  request.model = model;
+  request.trials_by_kernel = 2;
+  request.each.platform = tasks::platform_named(platform);
+  request.each.model = "random";
+  request.each.explorer = "random";
+  request.each.batch = 2;
+  request.each.rebuild = 0;
+  request.each.timing.repetitions = 1;
+  request.each.timing.minimum_ms = 0.001;
+  request.each.out = out;
+  request.each.command_line = "a test";
+  return request;
+}
+
+TEST(Network, IsTunedContinuedAndCompiled) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", small_network());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+  const TunedNetwork tuned = tune_network(request, monitor);
+  EXPECT_TRUE(tuned.complete);
+  std::int64_t trials = 0;
+  double seconds = 0;
+  for (const NetworkKernel& kernel : tuned.kernels) {
+    ASSERT_TRUE(kernel.answer.has_value()) << kernel.failure;
+    trials += kernel.trials;
+    seconds += double(kernel.calls) * datasets::seconds_of(kernel.answer->measurement);
+  }
+  EXPECT_DOUBLE_EQ(tuned.seconds, seconds);
+  EXPECT_LE(trials, 2 * std::int64_t(tuned.kernels.size()));
+
+  EXPECT_TRUE(is_network_folder(folder / "run"));
+  EXPECT_FALSE(is_network_folder(folder.path()));
+  const TunedNetwork read = read_tuned_network(folder / "run");
+  EXPECT_EQ(to_document(read), to_document(tuned));
+
+  // More trials go on from there.
+  request.trials_by_kernel = 3;
+  const TunedNetwork more = tune_network(request, monitor);
+  EXPECT_LE(more.seconds, tuned.seconds);
+
+  const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
+  EXPECT_EQ(made.check, "host");
+  ASSERT_TRUE(made.results.has_value());
+  EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+  EXPECT_EQ(made.results->unbounded, 0);
+  ASSERT_EQ(made.results->outputs.size(), 2u);
+  EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
+  EXPECT_LE(double(made.arena_bytes), 1.15 * double(made.peak_bytes));
+  for (const char* const name : {"net.h", "net.json", "libnet.a", "net.pc", "netConfig.cmake"})
+    EXPECT_TRUE(made.files.contains(name)) << name;
+  const CompiledNetwork apart =
+      compile_network({.folder = folder / "run", .name = "net", .weights_in_file = true}, monitor);
+  EXPECT_EQ(std::int64_t(apart.files.at("net.weights").size()), apart.weights_bytes);
+  EXPECT_LT(apart.files.at("libnet.a").size(), made.files.at("libnet.a").size());
+
+  // Another model in the file is not what was tuned.
+  GraphFile other;
+  other.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
+  base::replace_file(folder / "net.onnx", other.model());
+  EXPECT_THROW(compile_network({.folder = folder / "run"}, monitor), base::UserError);
+  EXPECT_THROW(tune_network(request, monitor), base::UserError);
+}
+
+TEST(Network, RunsOnInputs) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  GraphFile file;
+  file.input("x", {2, 3}).input("y", {3}).node("Add", {"x", "y"}, {"s"}).node("Relu", {"s"}, {"z"}).output("z");
+  base::replace_file(folder / "net.onnx", file.model());
+  tune_network(request_of(folder / "net.onnx", folder / "run", "native"), monitor);
+  RunNetworkRequest request;
+  request.folder = folder / "run";
+  request.inputs["x"] = {{2, 3}, {1, -2, 3, -4, 5, -6}};
+  request.inputs["y"] = {{3}, {1, 1, 1}};
+  request.repetitions = 2;
+  request.check = true;
+  const NetworkRun run = run_network(request, monitor);
+  ASSERT_EQ(run.outputs.size(), 1u);
+  EXPECT_EQ(run.outputs[0], (codegen::Elements{2, 0, 4, 0, 6, 0}));
+  EXPECT_EQ(run.seconds.size(), 2u);
+  EXPECT_EQ(run.where, "host");
+  ASSERT_TRUE(run.results.has_value());
+  EXPECT_TRUE(run.results->right());
+  request.inputs["z"] = {{1}, {1}};
+  EXPECT_THROW(run_network(request, monitor), base::UserError);
+  request.inputs.erase("z");
+  request.inputs["y"] = {{4}, {1, 1, 1, 1}};
+  EXPECT_THROW(run_network(request, monitor), base::UserError);
+}
+
+// A library of answers knows the kernels of a network that was tuned, under other names of layers, too.
+TEST(Network, IsAnsweredFromALibrary) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", small_network());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+  request.each.library = folder / "library";
+  const TunedNetwork first = tune_network(request, monitor);
+  request.each.out = folder / "again";
+  const TunedNetwork again = tune_network(request, monitor);
+  EXPECT_DOUBLE_EQ(again.seconds, first.seconds);
+  for (const NetworkKernel& kernel : again.kernels) {
+    EXPECT_EQ(kernel.trials, 0);
+    EXPECT_TRUE(kernel.run.empty());
+    EXPECT_TRUE(kernel.answer.has_value());
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder / "again" / "kernels"));
+  EXPECT_TRUE(compile_network({.folder = folder / "again"}, monitor).results->right());
+}
+
+// Other targets, checked under qemu.
+TEST(Network, IsRightOnOtherTargets) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", small_network());
+  for (const char* const platform : {"model:sifive-x280", "model:cortex-a72", "model:pwr9"}) {
+    const std::filesystem::path out = folder / tasks::platform_named(platform).target.triple;
+    tune_network(request_of(folder / "net.onnx", out, platform), monitor);
+    const CompiledNetwork made = compile_network({.folder = out, .name = "net"}, monitor);
+    ASSERT_EQ(made.check, "qemu") << made.unchecked;
+    EXPECT_TRUE(made.results->right()) << platform << ": " << made.results->call << ": " << made.results->difference;
+    const CompiledNetwork bench =
+        compile_network({.folder = out, .format = CompileFormat::bench, .name = "net"}, monitor);
+    EXPECT_TRUE(bench.executable);
+    EXPECT_EQ(bench.files.size(), 1u);
+  }
+}
+
+// Random networks, tuned, compiled and run. GRAFT_RANDOM_NETWORKS is how many, from which seed on: "2000 1".
+TEST(Network, OfAnyShapeIsRight) {
+  int count = 6;
+  std::uint64_t seed = 1;
+  if (const char* const asked = std::getenv("GRAFT_RANDOM_NETWORKS")) {
+    char* end = nullptr;
+    count = int(std::strtol(asked, &end, 10));
+    if (*end != '\0') seed = std::strtoull(end, nullptr, 10);
+  }
+  base::Monitor monitor;
+  for (int n = 0; n < count; ++n, ++seed) {
+    const base::Folder folder;
+    graph::RandomSizes sizes;
+    sizes.nodes = int(2 + seed % 9);
+    base::replace_file(folder / "net.onnx", graph::file::model_of(graph::random_graph(seed, sizes)));
+    NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+    request.trials_by_kernel = 1;
+    const TunedNetwork tuned = tune_network(request, monitor);
+    for (const NetworkKernel& kernel : tuned.kernels)
+      ASSERT_TRUE(kernel.answer.has_value())
+          << "seed " << seed << ": " << kernel.workload.text() << ": " << kernel.failure;
+    RunNetworkRequest asked;
+    asked.folder = folder / "run";
+    asked.check = true;
+    asked.seed = seed;
+    const NetworkRun run = run_network(asked, monitor);
+    EXPECT_TRUE(run.results->right()) << "seed " << seed << ": " << run.results->call << ": "
+                                      << run.results->difference;
+    for (const graph::OutputError& error : run.results->outputs)
+      EXPECT_LE(error.largest_error, 1e-3 * (1 + error.largest)) << "seed " << seed << ", output " << error.name;
+  }
+}
+
+TEST(Network, RefusesAFolderOfAnother) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EXPECT_THROW(read_tuned_network(folder.path()), base::UserError);
+  GraphFile file;
+  file.open_input("x", {"batch", "3"}).node("Relu", {"x"}, {"y"}).output("y");
+  base::replace_file(folder / "net.onnx", file.model());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+  EXPECT_THROW(tune_network(request, monitor), base::UserError);  // the batch is open
+  request.shapes = {{"batch", {2}}};
+  tune_network(request, monitor);
+  request.shapes = {{"batch", {4}}};
+  EXPECT_THROW(tune_network(request, monitor), base::UserError);
+}
+
+}  // namespace
+}  // namespace graft::study
