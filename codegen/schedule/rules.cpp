@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <functional>
 #include <map>
 #include <optional>
@@ -204,6 +205,7 @@ class Builder {
       for (const std::string& argument : named.arguments) {
         const auto at = std::find_if(sketch->arguments.begin(), sketch->arguments.end(),
                                      [&](const Sketch::Argument& known) { return known.name == argument; });
+        assert(at != sketch->arguments.end());  // a line has each argument
         domain.arguments.push_back(int(at - sketch->arguments.begin()));
       }
       space.domains.push_back(std::move(domain));
@@ -484,7 +486,8 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   order.push_back(joined(r[2]));
   order.push_back(joined(s[3]));
   order.push_back(vector_loop);
-  if (!s[3].empty() || !r[0].empty()) builder.line(fmt::format("order {} {}", name, joined(order)));
+  // All axes may be of batches, whose loops are alternatives alone.
+  if (!s[3].empty() || !r[0].empty() || s[0].size() > 1) builder.line(fmt::format("order {} {}", name, joined(order)));
   if (!parallel.empty()) builder.line(parallel);
   if (!vector_loop.empty()) builder.line(fmt::format("vector {} {}", name, vector_loop));
   std::vector<std::string> unrolled = r[2];

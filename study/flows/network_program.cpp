@@ -157,9 +157,9 @@ class Builder {
       const int buffer = call.operands.at(std::size_t(graph::operand_of(computation.tensors[t])));
       elements[t] = plan().buffers[std::size_t(buffer)].known->elements();
     }
-    std::vector<std::string> constants;
-    if (has_constants(computation))
-      constants = ahead_[std::size_t(call.kernel)].contents(computation, elements, monitor_);
+    // What is prepared may be made of literals alone.
+    const std::vector<std::string> constants =
+        ahead_[std::size_t(call.kernel)].contents(computation, elements, monitor_);
     codegen::Sequence::Call made;
     made.kernel = call.kernel;
     made.label = call.label;

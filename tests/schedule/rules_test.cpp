@@ -174,6 +174,16 @@ TEST(Rules, WhatReducesNoRowsHasTheSketchesThatItHad) {
   }
 }
 
+// A stage whose axes are all of batches, and which sums one element: its loops' order is the only choice.
+TEST(Rules, AStageOfBatchesAloneHasAnOrder) {
+  for (const SketchSpace& space :
+       derived("input A[3,4,1]; input B[3,4,1]; output y[i,j] += A[i,j,l] * B[i,j,l] where i=3, j=4, l=1")) {
+    EXPECT_NE(to_text(*space.sketch).find("order y"), std::string::npos);
+    for (const Domain& domain : space.domains)
+      for (const int argument : domain.arguments) EXPECT_LT(argument, int(space.sketch->arguments.size()));
+  }
+}
+
 TEST(Rules, AxesWithoutReuseAreNotTiled) {
   const std::string text = to_text(*derived("batch_matmul(b=6,m=16,n=16,k=16)")[0].sketch);
   EXPECT_FALSE(contains(text, "tile C z ")) << text;

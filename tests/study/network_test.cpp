@@ -193,6 +193,7 @@ TEST(Network, OfAnyShapeIsRight) {
   }
   base::Monitor monitor;
   for (int n = 0; n < count; ++n, ++seed) {
+    SCOPED_TRACE(seed);
     const base::Folder folder;
     graph::RandomSizes sizes;
     sizes.nodes = int(2 + seed % 9);
