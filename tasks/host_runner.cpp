@@ -78,23 +78,36 @@ std::string text_of(const codegen::Workload& workload, const codegen::Signature&
   return text;
 }
 
+// Places in a memory file, one after the other, aligned.
+class Places {
+ public:
+  std::uint64_t take(std::int64_t bytes) {
+    const std::int64_t begin = end_;
+    end_ = (begin + bytes + 63) / 64 * 64;
+    return std::uint64_t(begin);
+  }
+  std::int64_t end() const { return end_; }
+
+ private:
+  std::int64_t end_ = 0;
+};
+
+void require_parts(std::string_view whose, std::int64_t count) {
+  if (count <= wire::most_parameters) return;
+  throw base::UserError(base::shortened(whose),
+                        fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
+}
+
 // The reference's tensors go as they are written: no tensor is held more than twice.
 Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature, codegen::Reference reference) {
   const codegen::Computation computation = workload.computation();
 
   std::vector<wire::Part> parts;
-  std::int64_t end = 0;
-  const auto place = [&end](std::int64_t bytes) {
-    const std::int64_t begin = end;
-    end = (begin + bytes + 63) / 64 * 64;
-    return std::uint64_t(begin);
-  };
+  Places places;
+  const auto place = [&places](std::int64_t bytes) { return places.take(bytes); };
   const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
                                    [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
-  if (count > wire::most_parameters) {
-    throw base::UserError(base::shortened(workload.text()),
-                          fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
-  }
+  require_parts(workload.text(), count);
   place(count * std::int64_t(sizeof(wire::Part)));
   std::vector<std::size_t> tensor_of;
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
@@ -119,7 +132,7 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
     tensor_of.push_back(t);
   }
 
-  MemoryFile file(end);
+  MemoryFile file(places.end());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::size_t t = tensor_of[i];
     const codegen::Parameter& parameter = signature.parameters[i];
@@ -153,6 +166,47 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
   }
   file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
   return {text_of(workload, signature), std::move(parts), std::move(file)};
+}
+
+// A sequence with its inputs: its weights are in the file, too, and places for what comes back.
+struct PreparedSequence {
+  Prepared prepared;
+  wire::Request request;  // of the candidate: what it says of the file
+};
+
+PreparedSequence prepare(const codegen::Sequence& sequence, const codegen::Signature& signature,
+                         const std::vector<std::string>& inputs) {
+  if (inputs.size() != sequence.inputs.size())
+    throw base::UserError(sequence.name,
+                          fmt::format("{} inputs are given, it has {}", inputs.size(), sequence.inputs.size()));
+  require_parts(sequence.name, std::int64_t(signature.parameters.size()));
+  Places places;
+  places.take(std::int64_t(signature.parameters.size() * sizeof(wire::Part)));
+  std::vector<wire::Part> parts;
+  for (std::size_t p = 0; p < signature.parameters.size(); ++p) {
+    const codegen::Parameter& parameter = signature.parameters[p];
+    wire::Part part;
+    parameter.name.copy(part.name, sizeof part.name - 1);
+    part.element = element_of(parameter.dtype);
+    part.bytes = std::uint64_t(parameter.bytes);
+    part.elements = part.bytes / std::uint64_t(codegen::bytes_of(parameter.dtype));
+    part.written = parameter.role == codegen::Role::output;
+    if (part.written == 0 && std::int64_t(inputs[p].size()) != parameter.bytes)
+      throw base::UserError(sequence.name, fmt::format("input {} has {} bytes, give {}", base::one_line(parameter.name),
+                                                       inputs[p].size(), parameter.bytes));
+    (part.written != 0 ? part.result : part.data) = places.take(parameter.bytes);
+    parts.push_back(part);
+  }
+  wire::Request request;
+  request.calls = std::int32_t(sequence.calls.size());
+  request.call_seconds = places.take(std::int64_t(sequence.calls.size() * sizeof(double)));
+  request.constants = places.take(signature.prepared_bytes);
+  MemoryFile file(places.end() + 64);  // no place is the file's end
+  file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    file.write(std::int64_t(parts[i].data), inputs[i].data(), std::int64_t(inputs[i].size()));
+  file.write(std::int64_t(request.constants), sequence.weights.data(), std::int64_t(sequence.weights.size()));
+  return {{"network " + sequence.name, std::move(parts), std::move(file)}, request};
 }
 
 // The time that a worker may take for clearing and reading the memory of a workload, several times.
@@ -202,21 +256,53 @@ class HostRunner::State {
   Measurement run(const codegen::Workload& workload, const HostBinary& binary, double abort_seconds,
                   base::Monitor& monitor) {
     const std::lock_guard busy(busy_);
-    Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
     const Prepared& inputs = prepared(workload, binary.signature, monitor);
     assert(inputs.parts.size() == binary.signature.parameters.size());
-    const MemoryFile file(binary.bytes);
-
     wire::Request request;
-    request.kind = wire::Kind::candidate;
-    assert(binary.symbol.size() < sizeof request.symbol);
-    binary.symbol.copy(request.symbol, sizeof request.symbol - 1);
     request.prepared_bytes = std::uint64_t(binary.signature.prepared_bytes);
+    request.abort_seconds = abort_seconds;
+    Measurement measurement = measured(inputs, binary, request, monitor);
+    if (measurement.status == Status::ok || measurement.status == Status::wrong_result) measurement.check = "host";
+    return measurement;
+  }
+
+  SequenceRun run(const codegen::Sequence& sequence, const std::vector<std::string>& inputs, base::Monitor& monitor) {
+    const std::lock_guard busy(busy_);
+    const codegen::Signature signature = codegen::signature(sequence);
+    PreparedSequence ready = prepare(sequence, signature, inputs);
+    const auto linked = codegen::link_shared_sequence(sequence);
+    if (!linked) return {without_times(Status::does_not_compile, linked.reason().text), {}, {}};
+    SequenceRun run;
+    run.measurement = measured(ready.prepared, {*linked, signature, sequence.name}, ready.request, monitor);
+    lose_worker();  // the memory of a network may be large
+    if (run.measurement.status != Status::ok) return run;
+    for (const wire::Part& part : ready.prepared.parts) {
+      if (part.written == 0) continue;
+      run.outputs.emplace_back(part.bytes, '\0');
+      ready.prepared.file.read(std::int64_t(part.result), run.outputs.back().data(), std::int64_t(part.bytes));
+    }
+    run.call_seconds.resize(sequence.calls.size());
+    ready.prepared.file.read(std::int64_t(ready.request.call_seconds), run.call_seconds.data(),
+                             std::int64_t(run.call_seconds.size() * sizeof(double)));
+    if (!run.call_seconds.empty() && run.call_seconds.front() == 0) run.call_seconds.clear();
+    return run;
+  }
+
+ private:
+  // `request`: what is particular to this kind of candidate.
+  Measurement measured(const Prepared& inputs, const HostBinary& binary, wire::Request request,
+                       base::Monitor& monitor) {
+    Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
+    const MemoryFile file(binary.bytes);
+    request.kind = wire::Kind::candidate;
+    if (binary.symbol.size() >= sizeof request.symbol)
+      throw base::UserError(base::shortened(binary.symbol),
+                            fmt::format("longer than {} letters; choose another name", sizeof request.symbol - 1));
+    binary.symbol.copy(request.symbol, sizeof request.symbol - 1);
     request.scratch_bytes = std::uint64_t(binary.signature.most_scratch_bytes());
     request.repetitions = settings_.repetitions;
     request.minimum_seconds = settings_.minimum_seconds;
     request.timeout_seconds = settings_.timeout_seconds;
-    request.abort_seconds = abort_seconds;
     request.tolerance_factor = binary.signature.amplification;
     request.threads = std::int32_t(binary.signature.threads);
 
@@ -248,13 +334,11 @@ class HostRunner::State {
     if (reference_start_ > 0 && answer.reference_seconds > 0) {
       measurement.reference_ratio = reference_start_ / answer.reference_seconds;
     }
-    if (measurement.status == Status::ok || measurement.status == Status::wrong_result) measurement.check = "host";
     // It may have written anywhere before it was caught.
     if (measurement.status == Status::crashed) lose_worker();
     return measurement;
   }
 
- private:
   const Prepared& prepared(const codegen::Workload& workload, const codegen::Signature& signature,
                            base::Monitor& monitor) {
     const std::string text = text_of(workload, signature);
@@ -399,6 +483,12 @@ Measurement HostRunner::run(const codegen::Workload& workload, const HostBinary&
                             base::Monitor* monitor) {
   base::Monitor nobody;
   return state_->run(workload, binary, abort_seconds, monitor == nullptr ? nobody : *monitor);
+}
+
+SequenceRun HostRunner::run(const codegen::Sequence& sequence, const std::vector<std::string>& inputs,
+                            base::Monitor* monitor) {
+  base::Monitor nobody;
+  return state_->run(sequence, inputs, monitor == nullptr ? nobody : *monitor);
 }
 
 Measurement HostRunner::run(const codegen::Workload& workload, const codegen::LoopProgram& program,

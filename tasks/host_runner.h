@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/monitor.h"
@@ -12,6 +13,7 @@
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/sequence.h"
 #include "codegen/program/program.h"
 #include "datasets/trial.h"
 #include "tasks/measurer.h"
@@ -33,6 +35,13 @@ base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, c
 // The inputs and expected outputs of a workload, for a seed: codegen::reference, or a test's own function.
 using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;
 
+// A run of a whole network.
+struct SequenceRun {
+  datasets::Measurement measurement;  // nothing is compared: `check` is for those who do
+  std::vector<std::string> outputs;   // the bytes that the first run has written; empty unless the status is ok
+  std::vector<double> call_seconds;   // the least wall time of each call; empty without, and if time was short
+};
+
 // One worker process, started with the first run and again whenever it is lost. Not thread-safe.
 class HostRunner {
  public:
@@ -53,6 +62,10 @@ class HostRunner {
   // The same for a program: compiled first, for `target`, whose code must run on this machine.
   datasets::Measurement run(const codegen::Workload& workload, const codegen::LoopProgram& program,
                             const codegen::Target& target);
+  // Runs a sequence as one kernel on these inputs, times it, and then each of its calls. Its code must run on this
+  // machine. UserError for inputs of other sizes, and for more inputs and outputs than the worker takes.
+  SequenceRun run(const codegen::Sequence& sequence, const std::vector<std::string>& inputs,
+                  base::Monitor* monitor = nullptr);
 
  private:
   class State;

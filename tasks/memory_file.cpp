@@ -56,4 +56,16 @@ void MemoryFile::write(std::int64_t offset, const void* from, std::int64_t count
   }
 }
 
+void MemoryFile::read(std::int64_t offset, void* to, std::int64_t count) const {
+  char* next = static_cast<char*>(to);
+  while (count > 0) {
+    const ssize_t got = ::pread(descriptor_, next, std::size_t(count), off_t(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) fail("read");
+    next += got;
+    offset += got;
+    count -= got;
+  }
+}
+
 }  // namespace graft::tasks

@@ -18,6 +18,7 @@ class MemoryFile {
   int descriptor() const { return descriptor_; }
   std::int64_t bytes() const { return bytes_; }
   void write(std::int64_t offset, const void* from, std::int64_t count);
+  void read(std::int64_t offset, void* to, std::int64_t count) const;
 
  private:
   int descriptor_ = -1;

@@ -39,12 +39,12 @@ from ._graft import (
     write,
 )
 from .data import Dataset, read_dataset
-from .kernel import Kernel, Parameter, kernels
+from .kernel import Kernel, Network, Parameter, kernels, load
 
 __version__ = version()
 __all__ = [
     "Adapted", "Answer", "Compiled", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
-    "Model", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "adapt", "compile",
-    "encode", "encodings", "evaluate", "feature_names", "kernels", "platforms", "predict", "read_dataset", "train",
-    "tune", "version", "write",
+    "Model", "Network", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "adapt",
+    "compile", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms", "predict",
+    "read_dataset", "train", "tune", "version", "write",
 ]

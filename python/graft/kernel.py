@@ -1,4 +1,4 @@
-"""Calls kernels of a library that graft compiled on numpy arrays. Needs numpy and a C compiler as linker; nothing of
+"""Calls kernels of a library that graft compiled, and whole networks, on numpy arrays. Needs numpy and a C compiler as linker; nothing of
 graft but the library's files, so that it works where they were copied to, too."""
 
 import ctypes
@@ -15,13 +15,14 @@ import numpy as np
 
 from ._graft import Answer, Failure, Mistake, compile as _compile, write as _write
 
-_SCHEMA = 1  # of NAME.json: docs/reference/library-json.md
+_SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
+_KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A tensor that a kernel takes: an array of this dtype and shape, row-major."""
+    """A tensor that a kernel or a network takes: an array of this dtype and shape, row-major."""
 
     name: str
     role: str  # "input", "constant" or "output"
@@ -30,18 +31,18 @@ class Parameter:
     layout: str = ""  # how the shape stores the workload's tensor; "": as the workload says
 
 
-def _library_in(folder: pathlib.Path) -> Dict[str, Any]:
-    """What the one library in a folder says of itself."""
+def _library_in(folder: pathlib.Path, kinds: Tuple[str, ...] = ("library",)) -> Dict[str, Any]:
+    """What the one library of these kinds in a folder says of itself."""
     found = []
     for path in sorted(folder.glob("*.json")):
         try:
             library = json.loads(path.read_text())
         except ValueError:
             continue
-        if isinstance(library, dict) and library.get("kind") == "library":
+        if isinstance(library, dict) and library.get("kind") in kinds:
             found.append((path, library))
     if len(found) != 1:
-        what = "several libraries" if found else "no library of graft compile"
+        what = "several libraries" if found else f"no {' or '.join(_KINDS[kind] for kind in kinds)}"
         raise Mistake(f"{folder}: {what}, give a folder with one")
     path, library = found[0]
     if library.get("schema") != _SCHEMA:
@@ -65,7 +66,82 @@ def _linked(code: pathlib.Path, cc: str) -> ctypes.CDLL:
             raise Failure(f"{code}: cannot be loaded here: {error}") from None
 
 
-class Kernel:
+class _Callable:
+    """What is called on arrays by parameter."""
+
+    _is: Dict[str, Any]  # what NAME.json says of it
+    _alignment: int
+
+    @property
+    def name(self) -> str:
+        """Of the C function, or of the network."""
+        return self._is["name"]
+
+    def _aligned(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
+        count = int(np.prod(shape, dtype=np.int64))
+        buffer = np.empty(count * dtype.itemsize + self._alignment, np.uint8)
+        begin = -buffer.ctypes.data % self._alignment
+        return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
+
+    def _is_aligned(self, array: np.ndarray) -> bool:
+        return array.flags.c_contiguous and array.ctypes.data % self._alignment == 0
+
+    def _check(self, parameter: Parameter, array: np.ndarray) -> None:
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{self.name}: {parameter.name}: no numpy array")
+        if array.dtype != parameter.dtype:
+            raise TypeError(f"{self.name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
+        if array.shape != parameter.shape:
+            raise ValueError(f"{self.name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
+
+    def _matched(self, wanted: List[Parameter], arrays: Sequence[np.ndarray],
+                 named: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
+        """Arrays by parameter, as the kernel can read them."""
+        names = [parameter.name for parameter in wanted]
+        if len(arrays) > len(names):
+            raise TypeError(f"{self.name}: {len(arrays)} arrays, it takes {', '.join(names) or 'none'}")
+        given = dict(zip(names, arrays))
+        for name, array in named.items():
+            if name not in names or name in given:
+                raise TypeError(f"{self.name}: {name}: " + ("given twice" if name in given else
+                                                            f"not taken, it takes {', '.join(names) or 'none'}"))
+            given[name] = array
+        for parameter in wanted:
+            if parameter.name not in given:
+                raise TypeError(f"{self.name}: {parameter.name}: missing, it takes {', '.join(names)}")
+            array = given[parameter.name]
+            self._check(parameter, array)
+            if not self._is_aligned(array):
+                given[parameter.name] = self._aligned(parameter.shape, parameter.dtype)
+                given[parameter.name][...] = array
+        return given
+
+    def _places(self, outputs: List[Parameter], out: Optional[Union[np.ndarray, Sequence[np.ndarray]]],
+                read: Sequence[np.ndarray]) -> Tuple[List[np.ndarray], List[np.ndarray]]:
+        """Where each output goes, and what the code writes: the same if it can write there while it reads `read`."""
+        results = [self._aligned(parameter.shape, parameter.dtype) for parameter in outputs] if out is None else \
+            [out] if isinstance(out, np.ndarray) else list(out)
+        if len(results) != len(outputs):
+            raise TypeError(f"{self.name}: out: {len(results)} arrays, {len(outputs)} are written")
+        written: List[np.ndarray] = []
+        for parameter, result in zip(outputs, results):
+            self._check(parameter, result)
+            if not result.flags.writeable:
+                raise ValueError(f"{self.name}: {parameter.name}: the array cannot be written")
+            overlaps = any(np.may_share_memory(result, each) for each in (*read, *written))
+            in_place = self._is_aligned(result) and not overlaps
+            written.append(result if in_place else self._aligned(parameter.shape, parameter.dtype))
+        return results, written
+
+    @staticmethod
+    def _returned(results: List[np.ndarray], written: List[np.ndarray]) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
+        for result, buffer in zip(results, written):
+            if result is not buffer:
+                result[...] = buffer
+        return results[0] if len(results) == 1 else tuple(results)
+
+
+class Kernel(_Callable):
     """One function of a compiled library, called on numpy arrays.
 
     source: an Answer (compiled here and now), or the folder that graft compile or graft.write() made. function: its
@@ -123,20 +199,6 @@ class Kernel:
 
         return call
 
-    def _aligned(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        count = int(np.prod(shape, dtype=np.int64))
-        buffer = np.empty(count * dtype.itemsize + self._alignment, np.uint8)
-        begin = -buffer.ctypes.data % self._alignment
-        return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
-
-    def _is_aligned(self, array: np.ndarray) -> bool:
-        return array.flags.c_contiguous and array.ctypes.data % self._alignment == 0
-
-    @property
-    def name(self) -> str:
-        """Of the C function."""
-        return self._is["name"]
-
     @property
     def workload(self) -> str:
         """Its canonical text."""
@@ -178,57 +240,78 @@ class Kernel:
         elif self._prepare is not None:
             self._prepare(given)
         outputs = [parameter for parameter in self.parameters if parameter.role == "output"]
-        results = [self._aligned(parameter.shape, parameter.dtype) for parameter in outputs] if out is None else \
-            [out] if isinstance(out, np.ndarray) else list(out)
-        if len(results) != len(outputs):
-            raise TypeError(f"{self.name}: out: {len(results)} arrays, {len(outputs)} are written")
-        written = []
-        for parameter, result in zip(outputs, results):
-            self._check(parameter, result)
-            if not result.flags.writeable:
-                raise ValueError(f"{self.name}: {parameter.name}: the array cannot be written")
-            overlaps = any(np.may_share_memory(result, each) for each in given.values())
-            in_place = self._is_aligned(result) and not overlaps
-            written.append(result if in_place else self._aligned(parameter.shape, parameter.dtype))
-            given[parameter.name] = written[-1]
+        results, written = self._places(outputs, out, list(given.values()))
+        given.update((parameter.name, array) for parameter, array in zip(outputs, written))
         self._run(given)
-        for result, buffer in zip(results, written):
-            if result is not buffer:
-                result[...] = buffer
-        return results[0] if len(results) == 1 else tuple(results)
-
-    def _check(self, parameter: Parameter, array: np.ndarray) -> None:
-        if not isinstance(array, np.ndarray):
-            raise TypeError(f"{self.name}: {parameter.name}: no numpy array")
-        if array.dtype != parameter.dtype:
-            raise TypeError(f"{self.name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
-        if array.shape != parameter.shape:
-            raise ValueError(f"{self.name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
-
-    def _matched(self, wanted: List[Parameter], arrays: Sequence[np.ndarray],
-                 named: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
-        """Arrays by parameter, as the kernel can read them."""
-        names = [parameter.name for parameter in wanted]
-        if len(arrays) > len(names):
-            raise TypeError(f"{self.name}: {len(arrays)} arrays, it takes {', '.join(names) or 'none'}")
-        given = dict(zip(names, arrays))
-        for name, array in named.items():
-            if name not in names or name in given:
-                raise TypeError(f"{self.name}: {name}: " + ("given twice" if name in given else
-                                                            f"not taken, it takes {', '.join(names) or 'none'}"))
-            given[name] = array
-        for parameter in wanted:
-            if parameter.name not in given:
-                raise TypeError(f"{self.name}: {parameter.name}: missing, it takes {', '.join(names)}")
-            array = given[parameter.name]
-            self._check(parameter, array)
-            if not self._is_aligned(array):
-                given[parameter.name] = self._aligned(parameter.shape, parameter.dtype)
-                given[parameter.name][...] = array
-        return given
+        return self._returned(results, written)
 
     def __repr__(self) -> str:
         return f"<graft.Kernel {self.name}: {self.workload}>"
+
+
+class Network(_Callable):
+    """A whole network of a compiled library, called on numpy arrays.
+
+    folder: with NAME.json and the files next to it. cc: the C compiler that links.
+
+    A call takes the inputs in the order of `inputs`, or by name (`network(**{"input.1": x})`), and returns the output (a
+    tuple where there are several). As with Kernel, arrays must have the very shape and dtype, calls run on the
+    calling thread alone, without the interpreter's lock, and one Network takes one call at a time.
+    """
+
+    def __init__(self, folder: Union[str, "os.PathLike[str]"], *, cc: str = "cc") -> None:
+        folder = pathlib.Path(folder)
+        self._is = _library_in(folder, ("sequence",))
+        self._alignment = self._is["alignment"]
+        self._inputs, self._outputs = (
+            tuple(Parameter(each["name"], role, np.dtype(_DTYPES[each["dtype"]]), tuple(each["shape"]))
+                  for each in self._is[role + "s"]) for role in ("input", "output"))
+        self._run = getattr(_linked(folder / self._is["code"], cc), self._is["run"]["symbol"])
+        self._run.argtypes, self._run.restype = [ctypes.c_void_p] * len(self._is["run"]["arguments"]), None
+        self._memory = {"arena": self._aligned((self._is["arena_bytes"],), np.dtype(np.uint8))}
+        if self._is["weights"] is not None:
+            path = folder / self._is["weights"]
+            if not path.is_file() or path.stat().st_size != self._is["weights_bytes"]:
+                raise Mistake(f"{path}: not the weights of {self.name}, put the file of {self._is['weights_bytes']} "
+                              "bytes there that was made with the library")
+            self._memory["weights"] = np.memmap(path, np.uint8, "r")
+
+    @property
+    def inputs(self) -> Tuple[Parameter, ...]:
+        """In order."""
+        return self._inputs
+
+    @property
+    def outputs(self) -> Tuple[Parameter, ...]:
+        """In order."""
+        return self._outputs
+
+    def __call__(self, *arrays: np.ndarray, out: Optional[Union[np.ndarray, Sequence[np.ndarray]]] = None,
+                 **named: np.ndarray) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
+        """Runs it. out: where the output goes (a sequence where there are several); None: new arrays."""
+        given = self._matched(list(self.inputs), arrays, named)
+        read = [given[parameter.name] for parameter in self.inputs]
+        results, written = self._places(list(self.outputs), out, read)
+        tensors = iter(read + written)
+        self._run(*(next(tensors).ctypes.data if each["kind"] == "tensor" else
+                    self._memory[each["kind"]].ctypes.data if each["kind"] in self._memory else None
+                    for each in self._is["run"]["arguments"]))
+        return self._returned(results, written)
+
+    def __repr__(self) -> str:
+        return f"<graft.Network {self.name}: {len(self._is['calls'])} calls>"
+
+
+def load(folder: Union[str, "os.PathLike[str]"], function: Optional[str] = None, *,
+         cc: str = "cc") -> Union[Kernel, Network]:
+    """What a folder has that graft made for C: a Network, or the Kernel of a library (`function`, where there are
+    several)."""
+    library = _library_in(pathlib.Path(folder), ("library", "sequence"))
+    if library["kind"] == "library":
+        return Kernel(folder, function, cc=cc)
+    if function is not None:
+        raise Mistake(f"{folder}: a network has no function {function!r}, leave it out")
+    return Network(folder, cc=cc)
 
 
 def kernels(folder: Union[str, "os.PathLike[str]"]) -> List[str]:

@@ -28,6 +28,7 @@ struct Part {
   std::uint64_t expected = 0;
   std::uint64_t tolerance = 0;
   std::uint32_t others_are_numbers = 0;  // 1: elements that are not compared must not be NaN
+  std::uint64_t result = 0;              // outputs: where the worker leaves what the first run has written; 0: nowhere
 };
 
 enum class Kind : std::uint32_t { workload, candidate };
@@ -51,6 +52,12 @@ struct Request {
   double abort_seconds = 0;      // a first run longer than this ends the candidate; 0: no limit
   double tolerance_factor = 1;   // on the errors that the workload's parts allow
   std::int32_t threads = 1;      // that the kernel is given; above 1 all seconds are of the wall clock
+  // Offsets into the workload's memory file. The kernel's prepared memory, if it is there (prepared_bytes is 0); and
+  // for a sequence of kernels (codegen/machine/sequence.h), how many calls it has, and where the worker leaves the
+  // least time of each, in seconds of the wall clock (zeros: there was no time for them).
+  std::uint64_t constants = 0;
+  std::uint64_t call_seconds = 0;
+  std::int32_t calls = 0;
 };
 
 enum class Outcome : std::uint32_t {

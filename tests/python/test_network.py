@@ -1,0 +1,76 @@
+import json
+import shutil
+import subprocess
+import unittest
+
+import numpy as np
+
+import graft
+from support import InFolder
+
+# y = x + weights, z = 2 y by way of the arena.
+CODE = """
+void net_run(const float* x, float* y, int* z, const float* weights, float* arena, void* parallel_for, void* context) {
+  int i;
+  (void)context;
+  for (i = 0; i < 4; ++i) arena[i] = x[i] + weights[i];
+  for (i = 0; i < 4; ++i) y[i] = arena[i] + (parallel_for ? 100 : 0);
+  for (i = 0; i < 4; ++i) z[i] = (int)(2 * arena[i]);
+}
+"""
+
+
+@unittest.skipUnless(shutil.which("cc"), "no C compiler links the network here")
+class Network(InFolder):
+    def made(self, **changes):
+        (self.folder / "net.c").write_text(CODE)
+        subprocess.run(["cc", "-fPIC", "-ffreestanding", "-c", "net.c", "-o", "net.o"], cwd=self.folder, check=True)
+        (self.folder / "net.weights").write_bytes(np.arange(4, dtype=np.float32).tobytes())
+        tensors = [{"kind": "tensor", "argument": each} for each in ("x", "y", "z")]
+        kinds = [{"kind": each} for each in ("weights", "arena", "parallel_for", "context")]
+        (self.folder / "net.json").write_text(json.dumps({
+            "schema": 1, "kind": "sequence", "graft": "1", "name": "net", "code": "net.o", "alignment": 64,
+            "inputs": [{"name": "in/1", "argument": "x", "dtype": "f32", "shape": [2, 2]}],
+            "outputs": [{"name": "in/1", "argument": "y", "dtype": "f32", "shape": [2, 2]},
+                        {"name": "z", "argument": "z", "dtype": "i32", "shape": [4]}],
+            "arena_bytes": 16, "weights_bytes": 16, "weights": "net.weights", "calls": [],
+            "run": {"symbol": "net_run", "arguments": tensors + kinds}, **changes}))
+        return graft.load(self.folder)
+
+    def test_computes_on_arrays(self):
+        network = self.made()
+        self.assertIsInstance(network, graft.Network)
+        self.assertEqual([(each.name, each.role, each.shape) for each in network.inputs + network.outputs],
+                         [("in/1", "input", (2, 2)), ("in/1", "output", (2, 2)), ("z", "output", (4,))])
+        x = np.array([[1, 2], [3, 4]], np.float32)
+        for y, z in (network(x), network(**{"in/1": x.T.copy().T})):
+            np.testing.assert_array_equal(y, [[1, 3], [5, 7]])
+            np.testing.assert_array_equal(z, [2, 6, 10, 14])
+        out = x, np.zeros(8, np.int32)[::2]  # the input itself, and what is not contiguous
+        self.assertIs(network(x, out=out)[0], x)
+        np.testing.assert_array_equal(x, [[1, 3], [5, 7]])
+        np.testing.assert_array_equal(out[1], [2, 6, 10, 14])
+
+    def test_refuses_what_is_missing_or_different(self):
+        network = self.made()
+        with self.assertRaisesRegex(TypeError, "net: in/1: missing"):
+            network()
+        with self.assertRaisesRegex(ValueError, r"net: in/1: shape \(4,\), give \(2, 2\)"):
+            network(np.zeros(4, np.float32))
+        with self.assertRaisesRegex(TypeError, "net: 2 arrays, it takes in/1"):
+            network(np.zeros((2, 2), np.float32), np.zeros(4))
+        with self.assertRaisesRegex(graft.Mistake, "has no function 'f'"):
+            graft.load(self.folder, "f")
+        with self.assertRaisesRegex(graft.Mistake, "not the weights of net"):
+            self.made(weights_bytes=20)
+        with self.assertRaisesRegex(graft.Mistake, "no library of graft compile, give"):
+            graft.Kernel(self.folder)
+        with self.assertRaisesRegex(graft.Mistake, "schema 2, this module reads 1"):
+            self.made(schema=2)
+        (self.folder / "net.json").unlink()
+        with self.assertRaisesRegex(graft.Mistake, "no library of graft compile or network of graft"):
+            graft.load(self.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()
