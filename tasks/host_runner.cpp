@@ -78,7 +78,7 @@ std::string text_of(const codegen::Workload& workload, const codegen::Signature&
   return text;
 }
 
-// Places in a memory file, one after the other, aligned.
+// Consecutive places in a memory file, aligned.
 class Places {
  public:
   std::uint64_t take(std::int64_t bytes) {

@@ -17,7 +17,7 @@ bool is_c_header(std::string_view name);
 
 bool is_c_identifier(std::string_view text);
 std::string upper_case(std::string text);  // of ASCII, as macros have it
-// UserError for a library's name that is no identifier, or whose NAME.h would be a header of C. `field`: of the
+// UserError for a library's name that is not an identifier, or whose NAME.h would be a header of C. `field`: of the
 // caller's value.
 void check_header_name(std::string_view field, const std::string& name);
 

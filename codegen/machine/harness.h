@@ -33,7 +33,7 @@ struct Operands {
 // share. The first kernel's parameter p is `data<p>`.
 Operands operands_of(const std::vector<const Object*>& objects, const Computation& computation,
                      const Reference& reference);
-// Inputs of one kernel as it stores them, one for each parameter that is no output.
+// Inputs of one kernel as it stores them, one for each parameter except outputs.
 Operands operands_of(const Object& object, const std::vector<std::string>& inputs);
 
 // Relocatable ELF with `_start`, to be linked with the objects. Does what link_executable (link.h) promises. The memory

@@ -13,7 +13,7 @@ std::string hidden(std::string object);
 // An archive with one member.
 std::string archive(const std::string& name, const std::string& object);
 
-// A relocatable object without its only content: read-only data of so many bytes between the two parts, aligned to 64
+// A relocatable object without its only content: read-only data of `bytes` bytes between the two parts, aligned to 64
 // bytes, as the hidden symbol `symbol`. Weights of networks are too large for the copies that LLVM's streamers
 // make. `like`: an object for the same target.
 struct DataObject {

@@ -52,7 +52,7 @@ std::int64_t bytes_around(const Sequence& sequence, const Place& place) {
   return -1;
 }
 
-// What is wrong with a place for so many bytes; "": nothing.
+// What is wrong with a place for a number of bytes; "": nothing.
 std::string wrong_with(const Sequence& sequence, const Place& place, std::int64_t bytes) {
   const std::string_view where = where_names[std::size_t(place.where)];
   const std::int64_t around = bytes_around(sequence, place);

@@ -1,4 +1,4 @@
-// A program that calls kernels one after the other: a whole network, as a library that others link (library.h has
+// A program that calls kernels in order: a whole network, as a library that others link (library.h has
 // single kernels), as a shared object, or as an executable. What is called on which memory is given; nothing here
 // plans.
 //
@@ -66,7 +66,7 @@ enum class WeightsIn { code, file };
 
 // File names and contents: NAME.h, NAME.json (docs/reference/sequence-json.md), graft_parallel.h, and libNAME.a (one
 // member), NAME.pc, NAMEConfig.cmake (library) or NAME.o (object); NAME.weights where they are in a file, which is
-// not so if there are none. UserError for a name that is no C identifier or is a header of C, and
+// not so if there are none. UserError for a name that is not a C identifier or is a header of C, and
 // for weights that code cannot hold. Failure for a sequence that contradicts itself (a place
 // outside of its memory, a call of another kernel's parameters). It takes the sequence, whose weights may be large:
 // move it.
@@ -74,14 +74,14 @@ std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryForm
 
 // The sequence as one kernel, with the ABI of compile.h: its parameters are the inputs and the outputs, `prepared` the
 // weights (there is nothing that prepares them), `scratch` the arena. NAME_calls is a table of functions, one for each
-// call, in order, with the ABI of NAME_run: run one after the other they do what NAME_run does.
+// call, in order, with the ABI of NAME_run: run in order they do what NAME_run does.
 Signature signature(const Sequence& sequence);
 // A shared object for this host with NAME_prepare, NAME_run and NAME_calls, without the weights. Failure as above.
 base::Result<std::string> link_shared_sequence(const Sequence& sequence);
 
 // What link_executable (link.h) makes of kernels, of the whole sequence as one kernel, with the weights: a static,
 // freestanding program. `inputs`: the bytes of each. With RunSettings::self_checks, one of them: the digest is that of
-// the outputs, one after the other. A Reason as link_executable, and for an input of another size.
+// the outputs, consecutive. A Reason as link_executable, and for an input of another size.
 base::Result<std::string> link_sequence_program(const Sequence& sequence, const std::vector<std::string>& inputs,
                                                 const RunSettings& settings);
 

@@ -618,7 +618,7 @@ void measure(Kernel& kernel, const Request& request, Answer& answer) {
   if (request.repetitions > 0 && answer.count == 0) answer.seconds[answer.count++] = first;
 }
 
-// The calls of a sequence, one after the other, as often as there are repetitions.
+// The calls of a sequence in order, as often as there are repetitions.
 void measure_calls(Kernel& kernel, const Request& request, Answer& answer) {
   constexpr int least_rounds = 3;
   const std::size_t bytes = std::size_t(request.calls) * sizeof(double);
