@@ -172,7 +172,8 @@ std::string attempt(const fs::path& test, const std::string& model, const std::v
 }
 
 TEST(NodeTests, GiveWhatOnnxPublishes) {
-  const fs::path own = GRAFT_ONNX_NODE_TESTS, folder = own.empty() ? GRAFT_DEBIANS_ONNX_NODE_TESTS : own;
+  const fs::path own = GRAFT_ONNX_NODE_TESTS, debians = GRAFT_DEBIANS_ONNX_NODE_TESTS;
+  const fs::path folder = own.empty() && !debians.empty() ? debians / "node" : own;
   if (folder.empty())
     GTEST_SKIP()
         << "no copy of ONNX's node tests: install python3-onnx, or configure with -D GRAFT_ONNX_NODE_TESTS=FOLDER";

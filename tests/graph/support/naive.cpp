@@ -269,14 +269,17 @@ Naive softmax(const Step& s, bool is_log) {
   const std::size_t axis = s.axis(s.integer("axis", -1));
   Place axes = {std::int64_t(axis)};
   for (std::size_t d = axis + 1; s.version < 13 && d < s.x().shape.size(); ++d) axes.push_back(std::int64_t(d));
-  const Naive sums = reduced(s.x(), axes, true, [](const std::vector<double>& all) {
+  const Naive largest = reduced(
+      s.x(), axes, true, [](const std::vector<double>& all) { return *std::max_element(all.begin(), all.end()); });
+  const Naive x = made(s.x().shape, [&](const Place& at) { return get(s.x(), at) - broadcast(largest, at); });
+  const Naive sums = reduced(x, axes, true, [](const std::vector<double>& all) {
     double sum = 0;
     for (const double each : all) sum += std::exp(each);
     return sum;
   });
-  return made(s.x().shape, [&](const Place& at) {
-    const double value = get(s.x(), at), sum = broadcast(sums, at);
-    return is_log ? value - std::log(sum) : std::exp(value) / sum;
+  return made(x.shape, [&](const Place& at) {
+    const double sum = broadcast(sums, at);
+    return is_log ? get(x, at) - std::log(sum) : std::exp(get(x, at)) / sum;
   });
 }
 
@@ -781,13 +784,17 @@ const std::map<std::string, Meaning>& meanings() {
     });
     one("Squeeze", [](const Step& s) {
       Naive y = s.x();
-      y.shape.erase(y.shape.begin() + std::ptrdiff_t(s.axis(s.given("axes")[0])));
+      for (const std::int64_t axis : s.given("axes")) y.shape[s.axis(axis)] = -1;
+      std::erase(y.shape, -1);
       return y;
     });
     one("Unsqueeze", [](const Step& s) {
       Naive y = s.x();
-      const std::int64_t axis = s.given("axes")[0];
-      y.shape.insert(y.shape.begin() + (axis < 0 ? axis + std::int64_t(y.shape.size()) + 1 : axis), 1);
+      Place axes = s.given("axes");
+      for (std::int64_t& axis : axes)
+        if (axis < 0) axis += std::int64_t(y.shape.size() + axes.size());
+      std::sort(axes.begin(), axes.end());
+      for (const std::int64_t axis : axes) y.shape.insert(y.shape.begin() + axis, 1);
       return y;
     });
     one("Expand", [](const Step& s) {
