@@ -66,11 +66,13 @@ class Network:
         model.ir_version = FORMAT
         return model
 
-    # Layers of images. `gain` is the variance that a layer gives to inputs of variance 1: 2 before a ReLU, which halves it.
+    # Layers of images. `gain` is the variance that a layer gives to inputs of variance 1: 2 before a ReLU, which halves
+    # it.
 
     def conv(self, x, channels, kernel=3, stride=1, groups=1, gain=2.0, bias=False):
         within = self.channels[x] // groups
-        operands = [x, self.weights(channels, within, kernel, kernel, spread=math.sqrt(gain / (within * kernel * kernel)))]
+        spread = math.sqrt(gain / (within * kernel * kernel))
+        operands = [x, self.weights(channels, within, kernel, kernel, spread=spread)]
         if bias:
             operands.append(self.weights(channels, spread=0.1))
         y = self.node("Conv", *operands, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[kernel // 2] * 4,
@@ -198,8 +200,8 @@ def bert(net, layers, width=768, heads=12, inner=3072, words=30522, length=128, 
         y = net.linear(net.gelu(net.linear(x, width, inner), by_erf=in_parts), inner, width, gain=2)
         x = net.layer_norm(net.node("Add", y, x), width, in_parts)
     first = net.node("Gather", x, net.constant(np.int64(0)), axis=1)
-    pooled = net.node("Gemm", first, net.weights(width, width, spread=math.sqrt(1 / width)), net.weights(width, spread=0.1),
-                      transB=1)
+    pooled = net.node("Gemm", first, net.weights(width, width, spread=math.sqrt(1 / width)),
+                      net.weights(width, spread=0.1), transB=1)
     net.output(x, "last_hidden_state", [1, length, width])
     net.output(net.node("Tanh", pooled), "pooler_output", [1, width])
 
@@ -222,7 +224,8 @@ def unet(net, size=128, width=16, depth=3):
     for level in reversed(range(depth)):
         channels = width << level
         weights = net.weights(2 * channels, channels, 2, 2, spread=math.sqrt(1 / (2 * channels)))
-        up = net.node("ConvTranspose", x, weights, net.weights(channels, spread=0.1), kernel_shape=[2, 2], strides=[2, 2])
+        up = net.node("ConvTranspose", x, weights, net.weights(channels, spread=0.1), kernel_shape=[2, 2],
+                      strides=[2, 2])
         joined = net.node("Concat", up, kept[level], axis=1)
         net.channels[joined] = 2 * channels
         x = twice(joined, channels)
@@ -248,8 +251,8 @@ def gru_step(net, features=40, units=128):
     """Voice activity, a frame at a time: the state goes in and out."""
     frame, state = net.input("frame", [1, features]), net.input("state", [1, 1, units])
     x = net.node("Relu", net.linear(frame, features, units, gain=2))
-    y, last = net.node("GRU", net.node("Unsqueeze", x, net.integers(0)), *recurrent_weights(net, 1, 3, units, units), "",
-                       state, results=2, hidden_size=units, linear_before_reset=1)
+    y, last = net.node("GRU", net.node("Unsqueeze", x, net.integers(0)), *recurrent_weights(net, 1, 3, units, units),
+                       "", state, results=2, hidden_size=units, linear_before_reset=1)
     y = net.node("Squeeze", y, net.integers(0, 1))
     net.output(net.node("Sigmoid", net.linear(y, units, 1, gain=4)), "activity", [1, 1])
     net.output(last, "next_state", [1, 1, units])
@@ -263,7 +266,8 @@ NETWORKS = {
                  {"blocks": (1, 2, 2, 1), "is_deep": True, "size": 32, "width": 8, "classes": 10}),
     "mobilenet-v2": (mobilenet_v2, {}, {"size": 32, "divisor": 4, "classes": 10,
                                         "stages": ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 2, 2), (6, 64, 2, 1))}),
-    "bert-base": (bert, {"layers": 12}, {"layers": 3, "width": 48, "heads": 4, "inner": 96, "words": 100, "length": 12}),
+    "bert-base": (bert, {"layers": 12},
+                  {"layers": 3, "width": 48, "heads": 4, "inner": 96, "words": 100, "length": 12}),
     "bert-2": (bert, {"layers": 2, "width": 128, "heads": 2, "inner": 512},
                {"layers": 2, "width": 32, "heads": 2, "inner": 64, "words": 100, "length": 16}),
     "bert-2-operators": (bert, {"layers": 2, "width": 128, "heads": 2, "inner": 512, "in_parts": False},

@@ -55,7 +55,8 @@ def model_inputs(path, shapes, seed):
         if any(extent < 1 for extent in shape):
             sys.exit(f"error: {path}: input '{each.name}': its shape is open: give --shape {each.name}=...")
         dtype = np.dtype(onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
-        inputs[each.name] = (random.uniform(-1, 1, shape) if dtype.kind == "f" else random.integers(0, 2, shape)).astype(dtype)
+        numbers = random.uniform(-1, 1, shape) if dtype.kind == "f" else random.integers(0, 2, shape)
+        inputs[each.name] = numbers.astype(dtype)
     return inputs
 
 
@@ -145,10 +146,12 @@ def timed(runs, rounds, least_seconds, random):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="MODEL.onnx")
-    parser.add_argument("--shape", action="append", default=[], help="of an input (x=1,3,224,224) or a dimension (batch=1)")
+    parser.add_argument("--shape", action="append", default=[],
+                        help="of an input (x=1,3,224,224) or a dimension (batch=1)")
     parser.add_argument("--graft", metavar="FOLDER", help="a compiled network")
     parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--least-seconds", type=float, default=0.02, help="a contender runs in each round (default: 0.02)")
+    parser.add_argument("--least-seconds", type=float, default=0.02,
+                        help="a contender runs in each round (default: 0.02)")
     parser.add_argument("--core", type=int, help="that all run on (default: the last one that may be used)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
@@ -178,8 +181,8 @@ def main():
     random = np.random.default_rng(flags.seed)
     seconds = timed(runs, flags.rounds, flags.least_seconds, random)
     first = next(iter(runs))
-    rows = [{"name": name, "version": versions[name], "seconds": float(np.median(times)), "interval": interval(times, random),
-             "ratio": float(np.median(times) / np.median(seconds[first])),
+    rows = [{"name": name, "version": versions[name], "seconds": float(np.median(times)),
+             "interval": interval(times, random), "ratio": float(np.median(times) / np.median(seconds[first])),
              "ratio_interval": ratio_interval(times, seconds[first], random), "difference": errors[name]}
             for name, times in seconds.items()]
     if flags.json:
