@@ -10,9 +10,13 @@ without graft); with --json one object. Results are compared with the first cont
 """
 
 import argparse
+import ctypes
 import json
 import os
+import pathlib
+import subprocess
 import sys
+import tempfile
 import time
 
 # Before numpy and the contenders start threads of their own.
@@ -91,16 +95,44 @@ def openvino_of(path, inputs):
 
 
 def graft_of(folder, inputs):
-    import graft
+    """NAME_run of the library in the folder, by what its NAME.json says, so that any Python can call it."""
+    described = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
+    networks = [each for each in described if each.get("kind") == "sequence"]
+    if len(networks) != 1:
+        sys.exit(f"error: {folder}: give the folder of one compiled network: graft compile RUN --out FOLDER")
+    is_ = networks[0]
+    with tempfile.TemporaryDirectory() as temporary:
+        shared = f"{temporary}/network.so"
+        subprocess.run(["cc", "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", f"{folder}/{is_['code']}",
+                        "-Wl,--no-whole-archive"], check=True)
+        function = getattr(ctypes.CDLL(shared), is_["run"]["symbol"])
 
-    network = graft.load(folder)
-    arrays = list(inputs.values())
+    def aligned(content):
+        buffer = np.empty(content.nbytes + is_["alignment"], np.uint8)
+        begin = -buffer.ctypes.data % is_["alignment"]
+        memory = buffer[begin:begin + content.nbytes].view(content.dtype).reshape(content.shape)
+        memory[...] = content
+        return memory
+
+    dtypes = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
+    given = [inputs[tensor["name"]].astype(dtypes[tensor["dtype"]]) for tensor in is_["inputs"]]
+    outputs = [np.zeros(tensor["shape"], dtypes[tensor["dtype"]]) for tensor in is_["outputs"]]
+    tensors = {tensor["argument"]: aligned(array)
+               for tensor, array in zip(is_["inputs"] + is_["outputs"], given + outputs)}
+    memory = {"arena": aligned(np.zeros(is_["arena_bytes"], np.uint8))}
+    if is_["weights"]:
+        memory["weights"] = aligned(np.fromfile(f"{folder}/{is_['weights']}", np.uint8))
+    addresses = [tensors[argument["argument"]].ctypes.data if argument["kind"] == "tensor"
+                 else memory[argument["kind"]].ctypes.data if argument["kind"] in memory else None
+                 for argument in is_["run"]["arguments"]]  # no parallel_for: the calling thread alone
+    arguments = [ctypes.c_void_p(address) for address in addresses]
+    results = [tensors[tensor["argument"]] for tensor in is_["outputs"]]
 
     def run():
-        results = network(*arrays)
-        return list(results) if isinstance(results, tuple) else [results]
+        function(*arguments)
+        return results
 
-    return graft.__version__, run
+    return is_["graft"], run
 
 
 def difference(results, expected):
