@@ -128,7 +128,7 @@ def graft_of(folder, inputs):
     arguments = [ctypes.c_void_p(address) for address in addresses]
     results = [tensors[tensor["argument"]] for tensor in is_["outputs"]]
 
-    def run():
+    def run(_held=(tensors, memory)):  # what the addresses are of
         function(*arguments)
         return results
 
