@@ -39,10 +39,10 @@ struct CallError {
   // Elements that rounding may change to anything, as after a division by what may be 0: they are right if finite.
   std::int64_t elements = 0, unbounded = 0;
 };
-// Of one call. `amplification`: of the kernel's program (codegen::Signature).
+// The worst element of a call. `amplification`: of the kernel's program (codegen::Signature).
 CallError call_error(const Plan& plan, const Plan::Call& call, const BufferElements& buffers, double amplification);
 
-// Of one output of the network, against double precision throughout.
+// How far an output of the network is from double precision throughout.
 struct OutputError {
   std::string name;
   double largest = 0;        // |value| of the expected elements

@@ -28,7 +28,7 @@ constexpr std::int64_t alignment = 64;  // of what kernels take
 // A node of more stages, which no space takes together, is several groups.
 constexpr std::size_t most_stages = 8;
 
-// What is put together of more values than a kernel may have operands is copied in pieces.
+// Values that one kernel puts together, at most: it may have 64 operands.
 constexpr std::size_t most_copied = 32;
 
 struct Working {
@@ -169,31 +169,78 @@ class Parts {
       source_[std::size_t(whole)] = {from, offset};
       return true;
     }
+    std::vector<Run> runs;
     std::set<int> placed;  // values that can be computed where they belong
+    bool is_aligned = true;
     for (const Piece& piece : pieces) {
-      if (piece.first * bytes % alignment != 0) return false;
       const int value = value_of(piece);
+      runs.push_back({value, piece.from, piece.elements});
+      is_aligned = is_aligned && piece.first * bytes % alignment == 0;
       if (piece.from == 0 && piece.elements == elements_of(*values_[std::size_t(value)].shape) &&
           computed.contains(value) && !is_part(value) && !outputs_.contains(value))
         placed.insert(value);
     }
-    if (placed.empty() && pieces.size() <= most_copied) return false;
-    for (const Piece& piece : pieces) {
-      const int value = value_of(piece);
-      const Groups::Source source{whole, piece.first * bytes};
-      if (placed.erase(value) > 0) {
-        source_[std::size_t(value)] = source;
-        continue;
+    if (is_aligned && !placed.empty()) {
+      for (std::size_t p = 0; p < runs.size(); ++p) {
+        const Groups::Source source{whole, pieces[p].first * bytes};
+        if (placed.erase(runs[p].value) > 0) {
+          source_[std::size_t(runs[p].value)] = source;
+          continue;
+        }
+        const Value& from = values_[std::size_t(runs[p].value)];
+        const int copy = new_value({.name = from.name, .type = from.type, .shape = Shape{runs[p].elements}}, source);
+        copy_runs({runs[p]}, copy, nodes, parts);
       }
-      const Value& from = values_[std::size_t(value)];
-      const std::string text = fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0 + {3}] where i0={4}",
-                                           from.known ? "constant" : "input", elements_of(*from.shape),
-                                           codegen::name_of(*from.type), piece.from, piece.elements);
-      const int copy = new_value({.name = from.name, .type = from.type, .shape = Shape{piece.elements}}, source);
-      parts.push_back(
-          Working{{codegen::parse_computation(text, {}, codegen::DType::f32, "a copy"), {value, copy}}, nodes});
+      return true;
     }
+    if (runs.size() <= most_copied) return false;
+    copy_runs(std::move(runs), whole, nodes, parts);
     return true;
+  }
+
+  // Elements of a value from one on.
+  struct Run {
+    int value = -1;
+    std::int64_t from = 0, elements = 0;
+  };
+
+  // Runs in order as one value: a kernel copies a few of them, so that many are put together in several steps.
+  void copy_runs(std::vector<Run> runs, int result, const std::vector<int>& nodes,
+                 std::vector<std::optional<Working>>& parts) {
+    const codegen::DType type = *values_[std::size_t(result)].type;
+    while (runs.size() > most_copied) {
+      std::vector<Run> together;
+      for (std::size_t begin = 0; begin < runs.size(); begin += most_copied) {
+        const std::vector<Run> some(runs.begin() + std::ptrdiff_t(begin),
+                                    runs.begin() + std::ptrdiff_t(std::min(begin + most_copied, runs.size())));
+        std::int64_t elements = 0;
+        for (const Run& run : some) elements += run.elements;
+        const int value =
+            new_value({.name = values_[std::size_t(result)].name, .type = type, .shape = Shape{elements}}, {-1, 0});
+        copy_runs(some, value, nodes, parts);
+        together.push_back({value, 0, elements});
+      }
+      runs = std::move(together);
+    }
+    Part part;
+    std::string declarations, value;
+    std::int64_t end = 0;
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const Value& from = values_[std::size_t(runs[r].value)];
+      declarations += fmt::format("{} x{}[{}] : {}; ", from.known ? "constant" : "input", r, elements_of(*from.shape),
+                                  codegen::name_of(type));
+      const std::string load = fmt::format("x{}[i0 + {}]", r, runs[r].from - end);
+      end += runs[r].elements;
+      value += r + 1 == runs.size() ? (runs.size() == 1 ? load : fmt::format("pad({})", load))
+                                    : fmt::format("select(i0 < {}, pad({}), ", end, load);
+      part.values.push_back(runs[r].value);
+    }
+    value += std::string(runs.size() - 1, ')');
+    const std::string text =
+        fmt::format("{}output y[i0] : {} = {} where i0={}", declarations, codegen::name_of(type), value, end);
+    part.computation = codegen::parse_computation(text, {}, codegen::DType::f32, "a copy");
+    part.values.push_back(result);
+    parts.push_back(Working{std::move(part), nodes});
   }
 
   int new_value(Value value, Groups::Source source) {

@@ -25,7 +25,7 @@ struct Groups {
   std::vector<Value> values;
   // By value: where its elements are. A view has those of another value, in another shape, or a part of them.
   struct Source {
-    int value = -1;           // itself for all that are no views
+    int value = -1;           // of what is not a view, itself
     std::int64_t offset = 0;  // bytes from its first element, a multiple of 64
   };
   std::vector<Source> source;

@@ -16,8 +16,8 @@
 
 namespace graft::graph {
 
-// Extents that the file leaves open, or says to be 0 or less: the whole shape of an input by its name, or the extent of a named dimension, as a
-// shape of one: {"x", {1,3,224,224}}, {"batch", {1}}.
+// Extents that the file leaves open, or says to be 0 or less: the whole shape of an input by its name, or the extent of
+// a named dimension, as a shape of one: {"x", {1,3,224,224}}, {"batch", {1}}.
 using Shapes = std::map<std::string, Shape>;
 
 struct OnnxLimits {

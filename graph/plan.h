@@ -1,4 +1,4 @@
-// A network as calls of kernels, one after the other, on buffers: what is tuned (kernels), and what a program does
+// A network as calls of kernels, in order, on buffers: what is tuned (kernels), and what a program does
 // (codegen/machine/sequence.h).
 #pragma once
 

@@ -79,7 +79,7 @@ class Scales {
     return int(graph_.values.size()) - 1;
   }
 
-  // Of a normalisation f = scale / sqrt(variance + epsilon), and the sum shift - mean * f.
+  // A normalisation has f = scale / sqrt(variance + epsilon), and the sum shift - mean * f.
   std::optional<Affine> normalisation(const Node& node) const {
     const Known scale = known(node, 1), shift = known(node, 2), mean = known(node, 3), variance = known(node, 4);
     if (!scale || !shift || !mean || !variance) return std::nullopt;

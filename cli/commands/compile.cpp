@@ -2,30 +2,20 @@
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "base/error.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/compile.h"
 #include "cli/print/compiled_network.h"
-#include "study/flows/compile_network.h"
+#include "study/flows/network.h"
 
 namespace graft::cli {
 namespace {
 
-struct Flags {
-  std::vector<std::string> runs, functions;
-  std::string out, name = "kernels", format = "library", constants;
-  std::string weights = "code";
-  std::int64_t variants = 1;
-};
-
-study::CompileFormat format_of(const std::string& name) {
-  if (name == "library") return study::CompileFormat::library;
-  if (name == "object") return study::CompileFormat::object;
-  if (name == "bench") return study::CompileFormat::bench;
-  throw base::UserError("--format", fmt::format("'{}' is neither library, object nor bench", name));
-}
+using Flags = CompileFlags;
 
 study::CompileRequest request_of(const Flags& flags, const Session& session) {
   study::CompileRequest request;
@@ -47,36 +37,12 @@ study::CompileRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
-base::Document names_of(const std::map<std::string, std::string>& files) {
-  base::Document list = base::Document::list();
-  for (const auto& [name, content] : files) list.push(name);
-  return list;
-}
-
-int compile_network(const Flags& flags, Session& session) {
-  if (flags.runs.size() > 1) throw base::UserError("compile", "one network at a time");
-  if (!flags.functions.empty() || !flags.constants.empty() || flags.variants > 1)
-    throw base::UserError("compile", "--function, --constants and --variants go with runs of single workloads");
-  study::CompileNetworkRequest request;
-  request.folder = flags.runs.front();
-  request.format = format_of(flags.format);
-  request.name = flags.name;
-  request.seed = session.seed;
-  if (flags.weights == "file")
-    request.weights_in_file = true;
-  else if (flags.weights != "code")
-    throw base::UserError("--weights", fmt::format("'{}' is neither code nor file", flags.weights));
-  const study::CompiledNetwork made = study::compile_network(request, session.progress);
-  study::write_files(made.files, made.executable, flags.out);
-  print(made, session.output);
-  print_files(made.platform, made.files, flags.out, session.output);
-  session.output.add(to_document(made));
-  session.output.json().set("out", flags.out).set("files", names_of(made.files));
-  return done;
-}
-
 int compile(const Flags& flags, Session& session) {
-  if (study::is_network_folder(flags.runs.front())) return compile_network(flags, session);
+  if (std::any_of(flags.runs.begin(), flags.runs.end(), study::is_network_folder))
+    return compile_network(flags, session);
+  for (const std::string& run : flags.runs) {
+    if (!std::filesystem::exists(run)) throw base::UserError(run, "no such file or folder");
+  }
   if (flags.weights != "code") throw base::UserError("--weights", "goes with a network");
   const study::Compiled made = study::compile(request_of(flags, session), session.progress);
   study::write_files(made.files, made.executable, flags.out);

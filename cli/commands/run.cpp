@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/numpy.h"
-#include "base/statistics.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/print/compiled_network.h"
@@ -46,8 +45,6 @@ std::string_view numpy_type(codegen::DType type) {
 }
 
 study::RunNetworkRequest request_of(const Flags& flags, const Session& session) {
-  if (!study::is_network_folder(flags.network))
-    throw base::UserError(flags.network, "is not the folder of a network; graft tune MODEL.onnx makes one");
   study::RunNetworkRequest request;
   request.folder = flags.network;
   request.repetitions = flags.repetitions;
@@ -93,10 +90,9 @@ int run(const Flags& flags, Session& session) {
   if (!files.empty()) study::write_files(files, false, flags.out);
   session.output.table(table);
   if (flags.repetitions > 0) {
-    const double median = base::median(result.seconds);
-    session.output.line(fmt::format("\ntime: {} (median of {}; {})", seconds_text(median),
+    session.output.line(fmt::format("\ntime: {} (median of {}; {})", seconds_text(result.median_seconds),
                                     base::counted(result.seconds.size(), "repetition"), result.where));
-    session.output.json().set("seconds", median);
+    session.output.json().set("seconds", result.median_seconds);
   }
   if (result.results) print(*result.results, session.output);
   base::Document seconds = base::Document::list();

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "codegen/machine/link.h"
 #include "graph/reference.h"
@@ -31,7 +32,7 @@ std::vector<std::string> bytes_of(const codegen::Sequence& sequence, const Input
   return all;
 }
 
-// The outputs one after the other, as the program wrote them.
+// The consecutive outputs, as the program wrote them.
 std::vector<codegen::Elements> outputs_of(const codegen::Sequence& sequence, std::string_view bytes) {
   std::vector<codegen::Elements> outputs;
   for (const codegen::Sequence::Tensor& output : sequence.outputs) {
@@ -165,6 +166,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   NetworkRun out;
   out.where = runner.check;
   out.seconds = run.measurement.seconds;
+  out.median_seconds = base::median(out.seconds);
   const std::vector<codegen::Elements> got = outputs_of(program.sequence, run.outputs);
   for (std::size_t o = 0; o < got.size(); ++o) {
     out.tensors.push_back(program.sequence.outputs[o]);

@@ -118,7 +118,8 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     all.searches.push_back(std::move(search));
     all.weights.push_back(double(network.plan.kernels[k].calls));
   }
-  all.trials = request.trials > 0 ? request.trials : request.trials_by_kernel * std::int64_t(all.searches.size());
+  const std::int64_t kernels = std::int64_t(all.searches.size());
+  all.trials = std::max(request.trials > 0 ? request.trials : request.trials_by_kernel * kernels, kernels);
   all.budget_seconds = request.budget_seconds;
   all.first_trials = first_trials;
   all.negligible = negligible;
@@ -143,6 +144,9 @@ bool is_network_folder(const std::filesystem::path& folder) {
 
 TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / file_name;
+  if (!std::filesystem::exists(folder)) throw base::UserError(folder.string(), "no such file or folder");
+  if (!is_network_folder(folder))
+    throw base::UserError(folder.string(), "is not the folder of a network; `graft tune MODEL.onnx` makes one");
   const base::Document document = base::parse_json(base::read_file(file), file.string());
   TunedNetwork out;
   out.folder = folder;

@@ -139,7 +139,7 @@ TEST(Plan, WhatTwoReadStaysInMemory) {
   EXPECT_EQ(plan_of(file).calls.size(), 3u);
 }
 
-// Views are no calls; what reads through them sees the elements in its own shape.
+// Views need no calls; what reads through them sees the elements in its own shape.
 TEST(Plan, ViewsCostNothing) {
   GraphFile file;
   file.input("x", {2, 12})

@@ -200,7 +200,7 @@ TEST(Layers, CommandsAreShort) {
 // Only the program has flags: messages of libraries name fields, in back quotes (study/inputs/field_error.h).
 TEST(Layers, LibrariesNameNoFlags) {
   const std::set<std::string> of_other_programs = {"codegen/machine/link.cpp",      "tasks/board.cpp",
-                                                   "tasks/modelled/modelled.cpp",   "study/flows/compile.cpp",
+                                                   "tasks/modelled/modelled.cpp",   "study/flows/code_runner.cpp",
                                                    "study/flows/collect.cpp",       "study/experiments/run.cpp",
                                                    "datasets/formats/text_file.cpp"};
   const std::set<std::string> of_command_lines = {"codegen/machine/cpuinfo.cpp",
