@@ -3,37 +3,69 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdint>
+#include <limits>
+#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/text.h"
 
 namespace graft::cli {
+namespace {
 
-bool names_network(const std::string& argument) {
-  return argument.ends_with(".onnx");
-}
-
-graph::Shapes shapes_of(const std::string& text) {
-  graph::Shapes shapes;
+// "x=1,3,224,224;batch=1": lists of numbers by name. `what` is a number of them, for messages.
+template <class Number>
+std::map<std::string, std::vector<Number>> lists_of(const std::string& text, std::string_view flag,
+                                                    std::string_view what, Number least) {
+  std::map<std::string, std::vector<Number>> lists;
   for (const std::string_view part : base::split(text, ';')) {
     const std::string_view given = base::trim(part);
     if (given.empty()) continue;
     const std::size_t equals = given.find('=');
     if (equals == std::string_view::npos || equals == 0)
-      throw base::UserError("--shape", fmt::format("'{}': expected NAME=EXTENT,EXTENT,...", given));
-    graph::Shape shape;
-    for (const std::string_view extent : base::split(given.substr(equals + 1), ',')) {
-      const std::string_view digits = base::trim(extent);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), shape.emplace_back());
-      if (error != std::errc() || end != digits.data() + digits.size() || shape.back() < 0)
-        throw base::UserError("--shape", fmt::format("'{}': '{}' is not an extent", given, extent));
+      throw base::UserError(flag, fmt::format("'{0}': expected NAME={1},{1},...", given, what));
+    std::vector<Number> list;
+    for (const std::string_view each : base::split(given.substr(equals + 1), ',')) {
+      const std::string_view digits = base::trim(each);
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), list.emplace_back());
+      if (error != std::errc() || end != digits.data() + digits.size() || !(list.back() >= least))
+        throw base::UserError(flag,
+                              fmt::format("'{}': '{}' is not {} {}", given, each, what.front() == 'E' ? "an" : "a",
+                                          what == "EXTENT" ? "extent" : "number"));
     }
-    if (!shapes.emplace(given.substr(0, equals), std::move(shape)).second)
-      throw base::UserError("--shape", fmt::format("'{}' is given twice", given.substr(0, equals)));
+    if (!lists.emplace(given.substr(0, equals), std::move(list)).second)
+      throw base::UserError(flag, fmt::format("'{}' is given twice", given.substr(0, equals)));
   }
-  return shapes;
+  return lists;
+}
+
+}  // namespace
+
+bool names_network(const std::string& argument) {
+  return argument.ends_with(".onnx");
+}
+
+void NetworkFlags::declare(Options& options) {
+  options.text("shape", shape,
+               "of an ONNX file: extents that it leaves open, of an input (x=1,3,224,224) or a named dimension "
+               "(batch=1), several separated by ';'");
+  options.text("constant", constant, "of an ONNX file: inputs that are always the same: 'rate=16000;gain=0.5,2'");
+}
+
+graph::Shapes NetworkFlags::shapes() const {
+  return lists_of<std::int64_t>(shape, "--shape", "EXTENT", 0);
+}
+
+graph::Numbers NetworkFlags::constants() const {
+  return lists_of<double>(constant, "--constant", "NUMBER", std::numeric_limits<double>::lowest());
+}
+
+void NetworkFlags::refuse_for_others() const {
+  if (!shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
+  if (!constant.empty()) throw base::UserError("--constant", "goes with an ONNX file");
 }
 
 }  // namespace graft::cli

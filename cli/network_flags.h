@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "cli/command.h"
+#include "graph/graph.h"
 #include "graph/onnx.h"
 
 namespace graft::cli {
@@ -10,10 +12,15 @@ namespace graft::cli {
 // Whether an argument means a network: the name of an ONNX file.
 bool names_network(const std::string& argument);
 
-inline constexpr const char* shape_help =
-    "of an ONNX file: shapes that it leaves open, by the input's name, or extents by a dimension's: "
-    "'x=1,3,224,224;batch=1'";
-// The shapes in such a text. UserError naming the flag.
-graph::Shapes shapes_of(const std::string& text);
+// Flags that say what a file leaves open.
+struct NetworkFlags {
+  std::string shape, constant;
+
+  void declare(Options& options);
+  // UserError naming the flag.
+  graph::Shapes shapes() const;
+  graph::Numbers constants() const;
+  void refuse_for_others() const;  // if one is given for what is not a network
+};
 
 }  // namespace graft::cli

@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
+#include "base/text.h"
 #include "base/one_line.h"
 
 namespace graft::graph {
@@ -186,6 +188,33 @@ Graph with_constants(Graph graph, const std::map<std::string, Known>& numbers, s
   }
   graph.inputs = std::move(kept);
   return graph;
+}
+
+Graph with_numbers(Graph graph, const Numbers& numbers, std::string_view place) {
+  std::map<std::string, Known> all;
+  for (const auto& [name, given] : numbers) {
+    const auto input = std::find_if(graph.inputs.begin(), graph.inputs.end(),
+                                    [&](int value) { return graph.values[std::size_t(value)].name == name; });
+    if (input == graph.inputs.end()) {
+      all[name] = nullptr;  // with_constants says what the inputs are
+      continue;
+    }
+    const Value& value = graph.values[std::size_t(*input)];
+    const auto refuse = [&](const std::string& what) {
+      throw base::UserError(place, fmt::format("input {}: {}", in_quotes(name), what));
+    };
+    if (!value.type || !value.shape) refuse("its shape is open");
+    if (elements_of(*value.shape) != std::int64_t(given.size()))
+      refuse(fmt::format("its shape is {}; {} is given", to_text(*value.shape), base::counted(given.size(), "number")));
+    for (const double number : given) {
+      const bool holds = codegen::is_floating(*value.type) ||
+                         (number == std::floor(number) && number >= codegen::lowest(*value.type) &&
+                          number <= codegen::highest(*value.type));
+      if (!holds) refuse(fmt::format("{} is not a number of {}", number, codegen::name_of(*value.type)));
+    }
+    all[name] = known(*value.type, *value.shape, codegen::Elements(given));
+  }
+  return with_constants(std::move(graph), all, place);
 }
 
 std::string to_text(const Graph& graph) {

@@ -61,6 +61,11 @@ Graph checked(Graph graph, std::string_view place);
 // They are constants then, of these shapes. UserError for a name that is not an input, or numbers of another type.
 Graph with_constants(Graph graph, const std::map<std::string, Known>& numbers, std::string_view place);
 
+// The same for numbers in the input's own type and shape. UserError also for another number of them, an input whose
+// shape is open, and numbers that its type does not hold.
+using Numbers = std::map<std::string, std::vector<double>>;
+Graph with_numbers(Graph graph, const Numbers& numbers, std::string_view place);
+
 // For people: inputs, constants, a line for each node, outputs.
 std::string to_text(const Graph& graph);
 

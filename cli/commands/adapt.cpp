@@ -7,8 +7,8 @@
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
-#include "study/knowledge/prior.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/prior.h"
 
 namespace graft::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <memory>
 
 #include "base/error.h"
-#include "cli/print/collected.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "cli/print/collected.h"
 #include "cli/setting_flags.h"
 #include "study/inputs/data.h"
 #include "study/inputs/output.h"

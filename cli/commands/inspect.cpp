@@ -27,7 +27,7 @@ int inspect(const InspectFlags& flags, Session& session) {
       throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
     }
     if (extension == ".onnx") return inspect_network(flags, session);
-    if (!flags.shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
+    flags.network.refuse_for_others();
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
     if (extension == ".json") return inspect_result(flags, session);
@@ -66,7 +66,7 @@ Command inspect_command() {
             "platform", flags->platform,
             "of a workload: whose space (default: native); of a run: another than its own, for the program there");
         options.text("workload", flags->workload, "of a run with several: whose best program");
-        options.text("shape", flags->shape, shape_help);
+        flags->network.declare(options);
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
         options.flag("ir", flags->ir, "its optimised LLVM IR");

@@ -20,7 +20,8 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", start, budget, shape;
+  std::string workload, platform = "native", start, budget;
+  NetworkFlags network;
   EffortFlags effort;
   study::TuneRequest request;  // what flags set directly
 };
@@ -43,7 +44,8 @@ int tune_network(const Flags& flags, Session& session) {
   if (!flags.start.empty()) throw base::UserError("--start", "goes with a single workload");
   study::NetworkRequest request;
   request.model = flags.workload;
-  request.shapes = shapes_of(flags.shape);
+  request.shapes = flags.network.shapes();
+  request.constants = flags.network.constants();
   request.each = flags.request;
   request.each.platform = tasks::platform_named(flags.platform);
   request.each.seed = session.seed;
@@ -68,7 +70,7 @@ int tune_network(const Flags& flags, Session& session) {
 
 int tune(const Flags& flags, Session& session) {
   if (names_network(flags.workload)) return tune_network(flags, session);
-  if (!flags.shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
+  flags.network.refuse_for_others();
   const study::TuneResult result = study::tune(request_of(flags, session), session.progress);
   session.output.add(study::to_document(result));
   print(result, session.output);
@@ -94,7 +96,7 @@ Command tune_command() {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload,
                            "operator with its shapes, an index expression, or an ONNX file: a network");
-        options.text("shape", flags->shape, shape_help);
+        flags->network.declare(options);
         options.text("platform", flags->platform,
                      "id or YAML file (graft platform list); native,threads=2 runs on two cores");
         flags->effort.declare(options);

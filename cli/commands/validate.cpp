@@ -7,8 +7,8 @@
 
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/setting_flags.h"
 #include "cli/print/validated.h"
+#include "cli/setting_flags.h"
 #include "study/inputs/settings.h"
 
 namespace graft::cli {

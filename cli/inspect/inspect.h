@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/flags.h"
+#include "cli/network_flags.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/failures.h"
 #include "datasets/trial.h"
@@ -17,7 +18,8 @@
 namespace graft::cli {
 
 struct InspectFlags {
-  std::string what, platform, workload, shape, encoding = "context_relation";
+  std::string what, platform, workload, encoding = "context_relation";
+  NetworkFlags network;
   SpaceFlag space;
   bool program = false, ir = false, assembly = false, features = false;
   bool wants_program() const { return program || ir || assembly || features; }

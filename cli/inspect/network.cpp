@@ -54,7 +54,9 @@ struct Kind {
 }  // namespace
 
 int inspect_network(const InspectFlags& flags, Session& session) {
-  const graph::Graph network = graph::folded(graph::read_onnx(flags.what, shapes_of(flags.shape)), flags.what);
+  const graph::Graph network = graph::folded(
+      graph::with_numbers(graph::read_onnx(flags.what, flags.network.shapes()), flags.network.constants(), flags.what),
+      flags.what);
   std::map<std::string, Kind> kinds;
   Kind all;
   for (const graph::Node& node : network.nodes) {

@@ -5,14 +5,14 @@
 #include "base/error.h"
 #include "base/shortened.h"
 #include "base/text.h"
-#include "cli/print/best.h"
 #include "cli/inspect/inspect.h"
+#include "cli/print/best.h"
 #include "cli/texts.h"
 #include "codegen/expression/parse.h"
 #include "datasets/journal.h"
-#include "study/knowledge/answer.h"
-#include "study/inputs/request.h"
 #include "study/flows/rounds.h"
+#include "study/inputs/request.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::cli {
 namespace {

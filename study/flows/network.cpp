@@ -36,6 +36,16 @@ base::Document shapes_document(const graph::Shapes& shapes) {
   return out;
 }
 
+base::Document constants_document(const graph::Numbers& constants) {
+  base::Document out = base::Document::map();
+  for (const auto& [name, numbers] : constants) {
+    base::Document all = base::Document::list();
+    for (const double number : numbers) all.push(number);
+    out.set(name, std::move(all));
+  }
+  return out;
+}
+
 NetworkKernel kernel_of(const graph::Plan& plan, std::size_t kernel) {
   NetworkKernel out{plan.kernels[kernel].workload, plan.kernels[kernel].calls, "", {}, {}, 0, {}, ""};
   const auto first = std::find_if(plan.calls.begin(), plan.calls.end(),
@@ -84,9 +94,11 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
 
 }  // namespace
 
-Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const codegen::Target& target) {
+Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
+                     const codegen::Target& target) {
   const std::string place = model.string();
-  Network network{model, shapes, graph::folded(graph::read_onnx(model, shapes), place), {}};
+  const graph::Graph read = graph::with_numbers(graph::read_onnx(model, shapes), constants, place);
+  Network network{model, shapes, constants, graph::folded(read, place), {}};
   network.plan = graph::planned(network.graph, target, place);
   return network;
 }
@@ -99,15 +111,23 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
   const tasks::Platform& platform = request.each.platform;
-  const Network network = read_network(request.model, request.shapes, platform.target);
-  TunedNetwork out{
-      network_folder(request), request.model, file_hash(request.model), request.shapes, platform, {}, 0, false};
+  const Network network = read_network(request.model, request.shapes, request.constants, platform.target);
+  TunedNetwork out{network_folder(request),
+                   request.model,
+                   file_hash(request.model),
+                   request.shapes,
+                   request.constants,
+                   platform,
+                   {},
+                   0,
+                   false};
   if (is_network_folder(out.folder)) {
     const TunedNetwork before = read_tuned_network(out.folder);
-    if (before.model_hash != out.model_hash || before.shapes != out.shapes ||
+    if (before.model_hash != out.model_hash || before.shapes != out.shapes || before.constants != out.constants ||
         platform_hash(before.platform) != platform_hash(platform))
-      throw base::UserError(out.folder.string(),
-                            "holds the result of another model, other shapes or another platform; give another folder");
+      throw base::UserError(
+          out.folder.string(),
+          "holds the result of another model, other shapes or constants, or another platform; give another folder");
   }
   TuneAllRequest all;
   for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
@@ -155,6 +175,9 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   for (const auto& [name, extents] : document.at("shapes").as_map())
     for (graph::Shape& shape = out.shapes[name]; const base::Document& extent : extents.as_list())
       shape.push_back(extent.as_integer());
+  for (const auto& [name, numbers] : document.at("constants").as_map())
+    for (std::vector<double>& all = out.constants[name]; const base::Document& number : numbers.as_list())
+      all.push_back(number.as_number());
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
   for (const base::Document& each : document.at("kernels").as_list()) {
     NetworkKernel& kernel = out.kernels.emplace_back();
@@ -192,6 +215,7 @@ base::Document to_document(const TunedNetwork& network) {
       .set("model", network.model.string())
       .set("model_hash", network.model_hash)
       .set("shapes", shapes_document(network.shapes))
+      .set("constants", constants_document(network.constants))
       .set("platform", network.platform.name);
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);

@@ -22,6 +22,7 @@ namespace graft::study {
 struct NetworkRequest {
   std::filesystem::path model;  // ONNX
   graph::Shapes shapes;         // of inputs (graph/onnx.h)
+  graph::Numbers constants;     // inputs that are always the same, such as a sampling rate
   // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
   // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
   TuneRequest each;
@@ -34,11 +35,13 @@ struct NetworkRequest {
 struct Network {
   std::filesystem::path model;
   graph::Shapes shapes;
+  graph::Numbers constants;
   graph::Graph graph;  // folded
   graph::Plan plan;
 };
 // UserError as the parts of graph.
-Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const codegen::Target& target);
+Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
+                     const codegen::Target& target);
 
 // The answer for a kernel of the plan.
 struct NetworkKernel {
@@ -56,6 +59,7 @@ struct TunedNetwork {
   std::filesystem::path folder, model;
   std::string model_hash;
   graph::Shapes shapes;
+  graph::Numbers constants;
   tasks::Platform platform;
   std::vector<NetworkKernel> kernels;  // in the plan's order
   double seconds = 0;                  // the sum of all calls; infinite while a kernel has no answer

@@ -324,4 +324,22 @@ TEST(Graph, TextIsForPeople) {
             "output y: f32 [1,2,2]\n");
 }
 
+// Inputs that are always the same, as numbers.
+TEST(Fold, NumbersTakeAnInputsTypeAndShape) {
+  file::GraphFile graph;
+  graph.input("x", Shape{2, 2}).input("rate", Shape{}, file::i64).input("gain", Shape{2});
+  graph.node("Cast", {"rate"}, {"r"}, {file::attribute("to", 1)})
+      .node("Mul", {"x", "gain"}, {"a"})
+      .node("Mul", {"a", "r"}, {"y"})
+      .output("y");
+  const auto fixed = [&](const Numbers& numbers) { return with_numbers(file::read(graph), numbers, "m.onnx"); };
+  const Graph ready = folded(fixed({{"rate", {3}}, {"gain", {1, 0.5}}}), "m.onnx");
+  EXPECT_EQ(ready.inputs.size(), 1u);
+  graft::base::Monitor nobody;
+  EXPECT_EQ(reference(ready, {{"x", Elements{1, 2, 3, 4}}}, "m.onnx", nobody).front(), (Elements{3, 3, 9, 6}));
+  EXPECT_NE(refusal([&] { return fixed({{"rte", {3}}}); }).find("did you mean 'rate'"), std::string::npos);
+  EXPECT_NE(refusal([&] { return fixed({{"rate", {1, 2}}}); }).find("its shape is []; 2 numbers"), std::string::npos);
+  EXPECT_NE(refusal([&] { return fixed({{"rate", {1.5}}}); }).find("1.5 is not a number of i64"), std::string::npos);
+}
+
 }  // namespace
