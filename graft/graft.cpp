@@ -16,6 +16,8 @@
 #include "study/flows/adapt.h"
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
+#include "study/flows/compile_network.h"
+#include "study/flows/network.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
 #include "study/flows/predict.h"
@@ -523,6 +525,22 @@ Adapted adapt(const Model& model, const Platform& platform, const std::vector<Wo
   });
 }
 
+namespace {
+
+study::CompileFormat format_of(CompileSettings::Format format) {
+  switch (format) {
+    case CompileSettings::Format::library:
+      return study::CompileFormat::library;
+    case CompileSettings::Format::object:
+      return study::CompileFormat::object;
+    case CompileSettings::Format::bench:
+      return study::CompileFormat::bench;
+  }
+  return study::CompileFormat::library;
+}
+
+}  // namespace
+
 Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings) {
   return translated([&] {
     if (settings.variants < 1)
@@ -536,17 +554,7 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
         request.runs.push_back(answer.run);
       }
     }
-    switch (settings.format) {
-      case CompileSettings::Format::library:
-        request.format = study::CompileFormat::library;
-        break;
-      case CompileSettings::Format::object:
-        request.format = study::CompileFormat::object;
-        break;
-      case CompileSettings::Format::bench:
-        request.format = study::CompileFormat::bench;
-        break;
-    }
+    request.format = format_of(settings.format);
     request.name = settings.name;
     request.names = settings.names;
     request.variants = settings.variants;
@@ -560,6 +568,56 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
       compiled.functions.push_back({std::move(function.name), function.workload.text(), function.variants.front().check,
                                     function.prepared_bytes, function.prepare_scratch_bytes, function.scratch_bytes});
     }
+    compiled.files = std::move(made.files);
+    compiled.executable = made.executable;
+    return compiled;
+  });
+}
+
+TunedNetwork tune_network(const std::filesystem::path& model, const Platform& platform,
+                          const NetworkSettings& settings) {
+  return translated([&] {
+    study::NetworkRequest request;
+    request.model = model;
+    request.shapes = {settings.shapes.begin(), settings.shapes.end()};
+    request.constants = settings.constants;
+    request.trials = settings.trials;
+    request.trials_by_kernel = settings.trials_by_kernel;
+    request.budget_seconds = settings.budget_seconds;
+    request.each.platform = platform.description().platform;
+    request.each.model = settings.model.name();
+    request.each.trials = std::max(request.each.trials, settings.trials);
+    Settings fields = common_fields(settings.seed, settings.threads);
+    fields["library"] = settings.library.string();
+    fields["out"] = settings.out.string();
+    add(settings.timing, fields);
+    apply(std::move(fields), settings.more, study::settings_of(request.each));
+    request.each.command_line = "libgraft";
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    const study::TunedNetwork tuned = study::tune_network(request, monitor);
+    TunedNetwork out{tuned.folder, {}, tuned.seconds, tuned.complete};
+    for (const study::NetworkKernel& kernel : tuned.kernels)
+      out.kernels.push_back({kernel.label, kernel.workload.text(), kernel.calls,
+                             kernel.answer ? datasets::seconds_of(kernel.answer->measurement)
+                                           : std::numeric_limits<double>::quiet_NaN(),
+                             kernel.trials});
+    return out;
+  });
+}
+
+Compiled compile_network(const std::filesystem::path& folder, const CompileNetworkSettings& settings) {
+  return translated([&] {
+    study::CompileNetworkRequest request;
+    request.folder = folder;
+    request.format = format_of(settings.format);
+    request.name = settings.name;
+    request.weights_in_file = settings.weights_in_file;
+    WatchMonitor watch(settings.watch);
+    base::SharedMonitor monitor(watch);
+    study::CompiledNetwork made = study::compile_network(request, monitor);
+    Compiled compiled;
+    compiled.functions.push_back({settings.name + "_run", "", made.check, 0, 0, made.arena_bytes});
     compiled.files = std::move(made.files);
     compiled.executable = made.executable;
     return compiled;

@@ -345,6 +345,52 @@ struct Compiled {
 // Answers for one platform, of distinct workloads, as a library without dependencies: an archive, a C header,
 // files for pkg-config and CMake (docs/guides/deploy.md). Nothing is written.
 GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings = {});
+// ---- networks ----
+
+struct NetworkSettings {
+  std::map<std::string, std::vector<std::int64_t>> shapes = {};  // of inputs by name, or extents of named dimensions
+  std::map<std::string, std::vector<double>> constants = {};     // inputs that are always the same
+  std::int64_t trials = 0;                                       // in total; 0: trials_by_kernel for each kernel
+  std::int64_t trials_by_kernel = 64;                            // on average
+  double budget_seconds = 0;                                     // of wall time in total; 0: none
+  std::uint64_t seed = 1;
+  int threads = 1;
+  Model model = {};
+  std::filesystem::path out = {};      // the network's folder; run again to continue; "": runs/network-...
+  std::filesystem::path library = {};  // folder of known answers; "": none
+  Timing timing = {};
+  Watch watch = {};
+  Settings more = {};  // of tune
+};
+
+struct TunedNetwork {
+  struct Kernel {
+    std::string label, workload;  // of its first call: "conv1 (Conv, Relu)"
+    std::int64_t calls = 0;       // in one run of the network
+    double seconds = 0;           // of one call, alone; NaN if no program of it works yet
+    std::int64_t trials = 0;      // 0: known before
+  };
+  std::filesystem::path folder;
+  std::vector<Kernel> kernels;
+  double seconds = 0;     // the sum of all calls; infinite while a kernel has no program
+  bool complete = false;  // false: stopped; the same call continues it
+};
+
+// Tunes all kernels of an ONNX file (graft tune MODEL.onnx). A kernel that has no program does not end the others.
+GRAFT_API TunedNetwork tune_network(const std::filesystem::path& model, const Platform& platform,
+                                    const NetworkSettings& settings = {});
+
+struct CompileNetworkSettings {
+  CompileSettings::Format format = CompileSettings::Format::library;
+  std::string name = "network";  // of the library, whose function is NAME_run
+  bool weights_in_file = false;  // NAME.weights, instead of data of the code
+  Watch watch = {};
+};
+
+// The folder of a tuned network as a library with one function, its results checked here or under qemu. Failure if they
+// are wrong.
+GRAFT_API Compiled compile_network(const std::filesystem::path& folder, const CompileNetworkSettings& settings = {});
+
 // Creates the folder, replaces files in it.
 GRAFT_API void write(const Compiled& compiled, const std::filesystem::path& folder);
 

@@ -247,6 +247,18 @@ const char* const evaluate_doc =
     "time / time of the program predicted first, in (0, 1].\n\n"
     "Callbacks, KeyboardInterrupt and errors as train().";
 
+const char* const tune_network_doc =
+    "Tunes all kernels of an ONNX file, as `graft tune MODEL.onnx` does.\n\n"
+    "shapes: of inputs by name, or extents of named dimensions; constants: inputs that are always the same. trials: in "
+    "total, else trials_by_kernel for each kernel on average. guide: the model that guides. Further keywords are those "
+    "of tune(). Returns a dict: folder, seconds (the sum of all calls), complete (False: stopped, the same call "
+    "continues it), kernels (a list of dicts: label, workload, calls, seconds, trials).";
+
+const char* const compile_network_doc =
+    "Compiles the folder of a tuned network into a library whose function is NAME_run, and checks its results.\n\n"
+    "format: library, object or bench; weights_in_file: NAME.weights instead of data of the code. write() writes it, "
+    "load() calls it.";
+
 const char* const compile_doc =
     "Answers for one platform, of distinct workloads, as a library that needs nothing but itself. Nothing is\n"
     "written; write() does that.\n\n"
@@ -549,6 +561,61 @@ void add_calls(py::module_& module) {
       compile_doc, py::arg("answers"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "kernels",
       py::arg("names") = std::map<std::string, std::string>(), py::arg("variants") = 1, py::arg("constants") = none,
       py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "tune_network",
+      [](const std::filesystem::path& model, const py::object& platform,
+         const std::map<std::string, std::vector<std::int64_t>>& shapes,
+         const std::map<std::string, std::vector<double>>& constants, std::int64_t trials,
+         std::int64_t trials_by_kernel, double budget_seconds, const Path& out, const Path& library,
+         const py::object& guide, std::uint64_t seed, int threads, const py::object& progress, const py::object& note,
+         const py::object& stop, const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        const auto where = value_from<Platform>(platform);
+        NetworkSettings settings;
+        settings.shapes = shapes;
+        settings.constants = constants;
+        settings.trials = trials;
+        settings.trials_by_kernel = trials_by_kernel;
+        settings.budget_seconds = budget_seconds;
+        settings.out = out.value_or("");
+        settings.library = library.value_or("");
+        settings.model = model_from(guide);
+        settings.seed = seed;
+        settings.threads = threads;
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "tune");
+        const TunedNetwork tuned = waiting.run([&] { return tune_network(model, where, settings); });
+        py::list kernels;
+        for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
+          py::dict one;
+          one["label"] = kernel.label, one["workload"] = kernel.workload, one["calls"] = kernel.calls;
+          one["seconds"] = kernel.seconds, one["trials"] = kernel.trials;
+          kernels.append(one);
+        }
+        py::dict result;
+        result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
+        result["kernels"] = kernels;
+        return result;
+      },
+      tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(),
+      py::arg("shapes") = std::map<std::string, std::vector<std::int64_t>>(),
+      py::arg("constants") = std::map<std::string, std::vector<double>>(), py::arg("trials") = 0,
+      py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
+      py::arg("library") = none, py::arg("guide") = none, py::arg("seed") = 1, py::arg("threads") = 1,
+      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "compile_network",
+      [](const std::filesystem::path& folder, const std::string& format, const std::string& name, bool weights_in_file,
+         const py::object& progress, const py::object& note, const py::object& stop) {
+        Waiting waiting(progress, note, stop);
+        const CompileNetworkSettings settings{format_from(format), name, weights_in_file, waiting.watch()};
+        return waiting.run([&] { return compile_network(folder, settings); });
+      },
+      compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library",
+      py::arg("name") = "network", py::arg("weights_in_file") = false, py::arg("progress") = none,
+      py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "dataset_content",

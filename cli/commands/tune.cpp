@@ -91,7 +91,8 @@ Command tune_command() {
       .help = "search schedules of a workload on a platform, or of all kernels of a network",
       .examples = {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
                    "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
-                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space"},
+                   "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
+                   "graft tune resnet18.onnx --effort quick --out runs/resnet18"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload,

@@ -558,7 +558,8 @@ class Lowerer {
   // Copies what the stage reads of a tensor from here on.
   void pack(const PackPlan& pack) {
     const bool outermost = is_outermost(plan(), pack.above) && !plan().is_computed;
-    const bool ahead = outermost && known_ahead_[std::size_t(pack.tensor)];
+    // What is computed in tiles is not there before the run, though it depends on constants alone.
+    const bool ahead = outermost && known_ahead_[std::size_t(pack.tensor)] && !is_elided(pack.tensor);
     Body* const outer = body_;
     if (ahead) body_ = &program_.prepare;
     pack.by > 0 ? pack_in_blocks(pack, outermost) : pack_as_read(pack, outermost);

@@ -27,6 +27,7 @@ from ._graft import (
     Workload,
     adapt,
     compile,
+    compile_network,
     encode,
     encodings,
     evaluate,
@@ -35,6 +36,7 @@ from ._graft import (
     predict,
     train,
     tune,
+    tune_network,
     version,
     write,
 )
@@ -45,6 +47,6 @@ __version__ = version()
 __all__ = [
     "Adapted", "Answer", "Compiled", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
     "Model", "Network", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "adapt",
-    "compile", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms", "predict",
-    "read_dataset", "train", "tune", "version", "write",
+    "compile", "compile_network", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms",
+    "predict", "read_dataset", "train", "tune", "tune_network", "version", "write",
 ]

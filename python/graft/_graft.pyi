@@ -175,4 +175,33 @@ def compile(
     note: Optional[_Note] = None,
     stop: Optional[_Stop] = None,
 ) -> Compiled: ...
+def tune_network(
+    model: _PathLike,
+    platform: _Platform,
+    *,
+    shapes: Dict[str, List[int]] = {},
+    constants: Dict[str, List[float]] = {},
+    trials: int = 0,
+    trials_by_kernel: int = 64,
+    budget_seconds: float = 0.0,
+    out: Optional[_PathLike] = None,
+    library: Optional[_PathLike] = None,
+    guide: Optional[_Model] = None,
+    seed: int = 1,
+    threads: int = 1,
+    progress: Optional[_Progress] = None,
+    note: Optional[_Note] = None,
+    stop: Optional[_Stop] = None,
+    **more: Any,
+) -> Dict[str, Any]: ...
+def compile_network(
+    folder: _PathLike,
+    *,
+    format: str = "library",
+    name: str = "network",
+    weights_in_file: bool = False,
+    progress: Optional[_Progress] = None,
+    note: Optional[_Note] = None,
+    stop: Optional[_Stop] = None,
+) -> Compiled: ...
 def write(compiled: Compiled, folder: _PathLike) -> None: ...

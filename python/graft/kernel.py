@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._graft import Answer, Failure, Mistake, compile as _compile, write as _write
+from ._graft import Answer, Failure, Mistake, compile as _compile, compile_network as _compile_network, write as _write
 
 _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
 _KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
@@ -305,7 +305,12 @@ class Network(_Callable):
 def load(folder: Union[str, "os.PathLike[str]"], function: Optional[str] = None, *,
          cc: str = "cc") -> Union[Kernel, Network]:
     """What a folder has that graft made for C: a Network, or the Kernel of a library (`function`, where there are
-    several)."""
+    several). Of the folder of a tuned network (graft tune MODEL.onnx, tune_network()) the Network that it is compiled
+    to, here and now."""
+    if (pathlib.Path(folder) / "network.json").is_file():
+        with tempfile.TemporaryDirectory(prefix="graft-") as made:
+            _write(_compile_network(folder), made)
+            return load(made, function, cc=cc)
     library = _library_in(pathlib.Path(folder), ("library", "sequence"))
     if library["kind"] == "library":
         return Kernel(folder, function, cc=cc)

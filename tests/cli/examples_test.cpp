@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "tests/cli/documents.h"
 #include "tests/cli/support.h"
+#include "tests/graph/support/onnx_file.h"
 
 namespace graft::cli {
 namespace {
@@ -203,6 +204,10 @@ TEST(Examples, OfHelpsThatNeedNoHardwareRun) {
     ASSERT_EQ(finished.exit_code, 0) << command << "\n" << finished.err;
   };
   make("graft tune '" + small + "' --model scratch --trials 2 --minimum-ms 0.1 --rebuild 0 --out runs/scratch");
+  base::replace_file(folder / "resnet18.onnx",
+                     graph::file::GraphFile().input("x", {2, 3}).node("Exp", {"x"}, {"y"}).output("y").model());
+  base::replace_file(folder / "x.npy", base::npy_of({2, 3}, "<f4", std::string(24, '\0')));
+  make("graft tune resnet18.onnx --trials 1 --minimum-ms 0.1 --out runs/resnet18");
   make("cp -r runs/scratch runs/with-model && cp runs/scratch/best.json p450.json");
 
   const bool has_qemu = std::system("qemu-riscv64 --version >/dev/null 2>&1") == 0;

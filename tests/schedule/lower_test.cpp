@@ -180,6 +180,19 @@ TEST(Lower, BlocksOfNeighboursArePackedForTheOrderInWhichTheyAreRead) {
   EXPECT_FALSE(lower(c, steps("pack C B by 4 above l.0\norder C i.0 l.0 j.0"), 8).ok());
 }
 
+// A constant's padded copy that is computed within its reader is not there in `prepare`: packing it is part of the run.
+TEST(Lower, WhatIsComputedInTilesIsNotPackedAhead) {
+  const Computation c =
+      computed("constant A[2]; input B[6]; output y[i | r] += select(r < 2, pad(A[r]), pad(B[r - 2])) where i=1, r=8");
+  const auto program = lower(c,
+                             steps("tile y r 4 1\norder y r.0 r.1 r.2\ncompute y A.pad above r.0\n"
+                                   "accumulate y above r.0\npack y A.pad above r.0\n"),
+                             8);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0) << to_text(*program);
+  EXPECT_TRUE(program->prepare.empty()) << to_text(*program);
+}
+
 TEST(Lower, ConstantsPackedAboveEverythingGoToPrepare) {
   const Computation c = computed("dense(m=5,n=12,k=7)");
   const auto program = lower(c,
