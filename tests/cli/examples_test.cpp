@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/files.h"
+#include "base/numpy.h"
 #include "base/text.h"
 #include "tests/cli/documents.h"
 #include "tests/cli/support.h"
