@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/one_line.h"
 #include "base/shortened.h"
+#include "base/text.h"
 #include "cli/setting_flags.h"
 
 namespace graft::cli {
@@ -39,6 +40,23 @@ std::size_t width(std::string_view text) {
   return std::size_t(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+// As many whole characters as have room.
+std::string cut(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t used = 0; end < text.size(); ++end)
+    if ((text[end] & 0xc0) != 0x80 && used++ == columns) break;
+  return std::string(text.substr(0, end));
+}
+
+struct Size {
+  int columns, lines;
+};
+Size terminal_size() {
+  winsize size{};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) size = {};
+  return {size.ws_col > 40 ? size.ws_col : 80, size.ws_row > 5 ? size.ws_row : 24};
+}
+
 bool is_number(std::string_view text) {
   return !text.empty() && (text == "-" || text.find_first_of("0123456789") == 0 ||
                            ((text[0] == '-' || text[0] == '+') && text.size() > 1 && text[1] >= '0' && text[1] <= '9'));
@@ -56,18 +74,19 @@ void Table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
+bool Table::has_numbers(std::size_t column) const {
+  return !rows_.empty() &&
+         std::all_of(rows_.begin(), rows_.end(), [&](const auto& cells) { return is_number(cells[column]); });
+}
+
 std::string Table::text() const {
   std::vector<std::size_t> columns;
   std::vector<bool> right;
   for (std::size_t c = 0; c < head_.size(); ++c) {
     std::size_t widest = width(head_[c]);
-    bool numbers = !rows_.empty();
-    for (const auto& cells : rows_) {
-      widest = std::max(widest, width(cells[c]));
-      numbers = numbers && is_number(cells[c]);
-    }
+    for (const auto& cells : rows_) widest = std::max(widest, width(cells[c]));
     columns.push_back(widest);
-    right.push_back(numbers);
+    right.push_back(has_numbers(c));
   }
   std::string out;
   const auto add = [&](const std::vector<std::string>& cells) {
@@ -118,6 +137,24 @@ Progress::~Progress() {
 void Progress::clear() {
   if (drawn_) fmt::print(stderr, "\r\x1b[K");
   drawn_ = false;
+  if (table_lines_ > 0) fmt::print(stderr, "\x1b[{}A\x1b[J", table_lines_);
+  table_lines_ = 0;
+}
+
+void Progress::show(const Table& table) {
+  if (quiet_ || !terminal_) return;
+  const std::lock_guard lock(mutex_);
+  const Clock::time_point now = Clock::now();
+  if (now - shown_ < std::chrono::milliseconds(250)) return;
+  shown_ = now;
+  clear();
+  const Size room = terminal_size();
+  const std::string text = table.text();
+  for (const std::string_view line : base::split(base::trim(text), '\n')) {
+    if (table_lines_ + 2 >= room.lines) break;  // the bar, and a line to spare
+    fmt::print(stderr, "{}\n", cut(line, std::size_t(room.columns) - 1));
+    ++table_lines_;
+  }
 }
 
 void Progress::progress(std::string_view what, std::int64_t done, std::int64_t total) {
@@ -145,20 +182,22 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
     if (tab != std::string_view::npos && each > 0) rest = fmt::format(", {:.3g} a second", 1 / each);
     rest += fmt::format(", {} left", seconds_text(each * double(total - done)));
   }
-  if (tab != std::string_view::npos) rest = fmt::format(", {}{}", what.substr(tab + 1), rest);
+  const std::string detail = tab == std::string_view::npos ? "" : fmt::format(", {}", what.substr(tab + 1));
   if (!terminal_) {
-    fmt::print(stderr, "{}: {} of {}{}\n", base::shortened(subject), done, total, rest);
+    fmt::print(stderr, "{}: {} of {}{}{}\n", base::shortened(subject), done, total, rest, detail);
     return;
   }
-  winsize size{};
-  const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 40 ? size.ws_col : 80;
+  if (finished) clear();
+  const auto columns = std::size_t(terminal_size().columns);
   const std::string count = fmt::format(" {}/{}{}", done, total, rest);
   constexpr std::size_t bar = 20;
   const std::size_t filled = total > 0 ? std::min(bar, std::size_t(double(bar) * double(done) / double(total))) : bar;
   const std::size_t room = columns - 1 - std::min(columns - 1, bar + 3 + width(count));
   std::string label(subject);
-  if (label.size() > room) label = label.substr(0, room > 1 ? room - 1 : 0) + (room > 0 ? "~" : "");
-  fmt::print(stderr, "\r\x1b[K{} [{}{}]{}", label, std::string(filled, '#'), std::string(bar - filled, '.'), count);
+  if (width(label) > room) label = cut(label, room > 1 ? room - 1 : 0) + (room > 0 ? "~" : "");
+  const std::string line =
+      fmt::format("{} [{}{}]{}{}", label, std::string(filled, '#'), std::string(bar - filled, '.'), count, detail);
+  fmt::print(stderr, "\r\x1b[K{}", cut(line, columns - 1));
   drawn_ = true;
   if (finished) {
     fmt::print(stderr, "\n");

@@ -27,6 +27,7 @@ class Table {
   void row(std::vector<std::string> cells);  // as many as the head has
   std::string text() const;
   bool empty() const { return rows_.empty(); }
+  bool has_numbers(std::size_t column) const;  // alone, "-" aside
   const std::vector<std::string>& head() const { return head_; }
   const std::vector<std::vector<std::string>>& rows() const { return rows_; }
 
@@ -56,8 +57,8 @@ class Output {
   base::Document json_ = base::Document::map();
 };
 
-// A bar with the remaining time on a terminal; elsewhere a line from time to time. Requests a stop after SIGINT or
-// SIGTERM (a second one kills). Thread-safe.
+// A bar with the remaining time on a terminal, and a table above it; elsewhere a line from time to time. Requests a
+// stop after SIGINT or SIGTERM (a second one kills). Thread-safe.
 class Progress : public base::Monitor {
  public:
   explicit Progress(bool quiet);
@@ -65,6 +66,8 @@ class Progress : public base::Monitor {
   void progress(std::string_view what, std::int64_t done, std::int64_t total) override;
   void note(std::string_view line) override;
   bool stop_requested() override;
+  // The table in place of the last one, as many of its first rows as there is room for; nothing elsewhere than on a terminal.
+  void show(const Table& table);
   bool is_quiet() const { return quiet_; }
 
  private:
@@ -73,10 +76,11 @@ class Progress : public base::Monitor {
 
   std::mutex mutex_;
   bool quiet_, terminal_;
-  bool drawn_ = false;  // there is a bar on the line
-  std::string what_;    // of the last report
+  bool drawn_ = false;   // there is a bar on the line
+  int table_lines_ = 0;  // above it
+  std::string what_;     // of the last report
   std::int64_t first_done_ = 0;
-  Clock::time_point first_, last_;
+  Clock::time_point first_, last_, shown_;  // shown_: the table
 };
 
 // After this call, SIGINT and SIGTERM request a stop instead of ending the program; a second one ends it.

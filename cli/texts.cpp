@@ -65,4 +65,18 @@ std::string share_text(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "-";
 }
 
+std::pair<double, const char*> unit_of(double seconds) {
+  if (seconds < 1e-6) return {1e-9, "ns"};
+  if (seconds < 1e-3) return {1e-6, "µs"};
+  if (seconds < 1) return {1e-3, "ms"};
+  return {1, "s"};
+}
+
+std::string count_text(double value, std::string_view unit) {
+  const char* const prefixes[] = {"", "K", "M", "G", "T"};
+  std::size_t p = 0;
+  for (; value >= 1000 && p + 1 < std::size(prefixes); ++p) value /= 1000;
+  return fmt::format("{:.3g} {}{}", value, prefixes[p], unit);
+}
+
 }  // namespace graft::cli

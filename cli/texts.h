@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/document.h"
 #include "base/interval.h"
@@ -30,5 +31,9 @@ std::string shell_word(std::string_view text);
 // "passed", or which gates it missed; a share in per cent, "-" for none.
 std::string gates_text(const datasets::Quality& quality);
 std::string share_text(double share);
+// The unit in which times of this size read well, in seconds, and its name.
+std::pair<double, const char*> unit_of(double seconds);
+// "1.85 GFLOP": three digits, and a prefix of the unit.
+std::string count_text(double value, std::string_view unit);
 
 }  // namespace graft::cli

@@ -36,7 +36,7 @@ void show(const Result& result, const Flags& flags, const char* of, const char* 
   session.output.add(study::to_document(result));
   if (flags.out.empty()) return;
   const base::Document context = study::context_of(session.command_line);
-  base::replace_file(flags.out, page({{}, {{"compare", session.output.json()}}},
+  base::replace_file(flags.out, page({{}, {}, {{"compare", session.output.json()}}},
                                      fmt::format("Made by graft {} on {} from {} {}.", study::graft_version(),
                                                  context.at("date").as_string(), flags.inputs.size(), of))
                                     .html);

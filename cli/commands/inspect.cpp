@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/network_flags.h"
 #include "datasets/hdf5.h"
+#include "study/flows/network.h"
 
 namespace graft::cli {
 namespace {
@@ -15,18 +16,20 @@ namespace {
 int inspect(const InspectFlags& flags, Session& session) {
   const std::filesystem::path path = flags.what;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return inspect_run(flags, session);
-  if (std::filesystem::exists(path, error)) {
+  if (std::filesystem::is_directory(path, error))
+    return study::is_network_folder(path) ? inspect_tuned_network(flags, session) : inspect_run(flags, session);
+  const bool network = names_network(flags.what);
+  if (std::filesystem::exists(path, error) || network) {
     if (flags.wants_program()) {
       throw base::UserError(flags.what, "--program, --ir, --assembly and --features need a run or a workload");
     }
-    if (!flags.platform.empty() || !flags.workload.empty() || !flags.space.file.empty())
-      throw base::UserError(flags.what, "a file; --platform, --workload and --space go with a run or a workload");
     const std::string extension = path.extension().string();
+    if ((!flags.platform.empty() && !network) || !flags.workload.empty() || !flags.space.file.empty())
+      throw base::UserError(flags.what, "a file; --platform, --workload and --space go with a run or a workload");
     if (extension == ".space") {
       throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
     }
-    if (extension == ".onnx") return inspect_network(flags, session);
+    if (network) return inspect_network(flags, session);
     flags.network.refuse_for_others();
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
@@ -56,16 +59,20 @@ Command inspect_command() {
       .name = "inspect",
       .help = "describe a dataset, model, run, journal, platform, workload, suite, encoding or network",
       .examples = {"graft inspect data.h5", "graft inspect 'matmul(m=64,n=64,k=64)' --platform model:sifive-p450",
-                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation"},
+                   "graft inspect runs/c2 --program --assembly", "graft inspect context_relation",
+                   "graft inspect resnet18.onnx --platform model:sifive-x280", "graft inspect runs/resnet18"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<InspectFlags>();
         options.positional(
             "WHAT", flags->what,
             "a file, a run's folder, a workload or suite:NAME, a platform, an encoding's name, or 'encodings' for all");
-        options.text(
-            "platform", flags->platform,
-            "of a workload: whose space (default: native); of a run: another than its own, for the program there");
-        options.text("workload", flags->workload, "of a run with several: whose best program");
+        options.text("platform", flags->platform,
+                     "of a workload: whose space (default: native); of an ONNX file: whose limits its kernels are "
+                     "compared with; of a "
+                     "run: another than its own, for the program there");
+        options.text("workload", flags->workload,
+                     "of a run with several, or of a network's folder: whose best program (default: the first one, or "
+                     "the kernel that takes most of the time)");
         flags->network.declare(options);
         flags->space.declare(options);
         options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");

@@ -10,6 +10,7 @@
 #include "cli/effort_flags.h"
 #include "cli/flags.h"
 #include "cli/network_flags.h"
+#include "cli/print/searching.h"
 #include "cli/print/tuned.h"
 #include "cli/print/tuned_network.h"
 #include "cli/setting_flags.h"
@@ -53,6 +54,14 @@ int tune_network(const Flags& flags, Session& session) {
   request.each.command_line = session.command_line;
   flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
+  request.watch = [&](const std::vector<study::NetworkKernel>& kernels,
+                      const std::vector<study::SearchState>& searches) {
+    std::vector<std::string> labels;
+    std::vector<double> calls;
+    for (const study::NetworkKernel& kernel : kernels)
+      labels.push_back(kernel.label), calls.push_back(double(kernel.calls));
+    session.progress.show(searching_table(labels, calls, searches));
+  };
   const study::TunedNetwork result = study::tune_network(request, session.progress);
   session.output.add(study::to_document(result));
   print(result, session.output);

@@ -31,8 +31,10 @@ int inspect_dataset(const InspectFlags& flags, Session& session);
 int inspect_model(const InspectFlags& flags, Session& session);
 int inspect_journal(const InspectFlags& flags, Session& session);
 int inspect_run(const InspectFlags& flags, Session& session);
-// An ONNX file: what flows in and out, and what its nodes compute.
+// An ONNX file: what flows in and out, what its nodes compute, and as which kernels.
 int inspect_network(const InspectFlags& flags, Session& session);
+// The folder of graft tune MODEL.onnx: times, or the program of a kernel.
+int inspect_tuned_network(const InspectFlags& flags, Session& session);
 int inspect_platform(const InspectFlags& flags, Session& session);
 // An encoding's list, and its values of one program.
 int inspect_encoding(const features::Encoding& encoding, Session& session);

@@ -1,5 +1,8 @@
+#include "study/flows/network.h"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,15 +16,14 @@
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
 #include "cli/network_flags.h"
+#include "cli/print/planned_network.h"
+#include "cli/print/tuned_network.h"
 #include "cli/texts.h"
 #include "codegen/expression/computation.h"
 #include "codegen/expression/parse.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
-#include "graph/fold.h"
-#include "graph/onnx.h"
 #include "graph/operators.h"
-#include "graph/plan.h"
+#include "study/flows/explained.h"
 
 namespace graft::cli {
 namespace {
@@ -51,12 +53,65 @@ struct Kind {
   std::set<std::uint64_t> computations;  // Workload::key
 };
 
+// The kernels of a plan with what they compute and move, and the least time that allows where the platform's limits are
+// known.
+base::Document print_kernels(const study::Network& network, const PlannedNetwork& planned,
+                             const tasks::Platform& platform, Output& out) {
+  const graph::Plan& plan = network.plan;
+  std::vector<std::string> labels(plan.kernels.size());
+  for (const graph::Plan::Call& call : plan.calls)
+    if (std::string& label = labels[std::size_t(call.kernel)]; label.empty()) label = call.label;
+  std::vector<std::optional<study::Roof>> roofs;
+  for (const graph::Plan::Kernel& kernel : plan.kernels) roofs.push_back(study::roof_of(platform, kernel.workload));
+  const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
+  std::vector<std::string> head{"kernel", "calls", "operations", "bytes", "FLOP/byte", "share"};
+  if (bounded) head.emplace_back("at least");
+  head.emplace_back("first call");
+  Table table(head);
+  base::Document list = base::Document::list();
+  double least = 0;
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+    const graph::Plan::Kernel& kernel = plan.kernels[k];
+    const study::Work work = study::work_of(kernel.workload);
+    const double share = double(kernel.calls) * work.operations / planned.operations;
+    std::vector<std::string> cells{std::to_string(k),
+                                   std::to_string(kernel.calls),
+                                   fmt::format("{:.0f}", work.operations),
+                                   fmt::format("{:.0f}", work.bytes),
+                                   fmt::format("{:.3g}", work.intensity()),
+                                   share_text(share)};
+    base::Document each = base::Document::map()
+                              .set("workload", kernel.workload.text())
+                              .set("calls", kernel.calls)
+                              .set("operations", codegen::flops(kernel.workload))
+                              .set("bytes", std::int64_t(work.bytes))
+                              .set("share", share)
+                              .set("first_call", labels[k]);
+    if (roofs[k]) {
+      const double seconds = work.seconds_below(*roofs[k]);
+      least += double(kernel.calls) * seconds;
+      each.set("least_seconds", seconds);
+    }
+    if (bounded) cells.push_back(roofs[k] ? seconds_text(work.seconds_below(*roofs[k])) : "-");
+    cells.push_back(labels[k]);
+    table.row(std::move(cells));
+    list.push(std::move(each));
+  }
+  out.table(table);
+  if (bounded) {
+    out.line(fmt::format("\nunder the roofline of {}: {} for all calls at least", platform.name, seconds_text(least)));
+    out.json().set("least_seconds", least);
+  }
+  return list;
+}
+
 }  // namespace
 
 int inspect_network(const InspectFlags& flags, Session& session) {
-  const graph::Graph network = graph::folded(
-      graph::with_numbers(graph::read_onnx(flags.what, flags.network.shapes()), flags.network.constants(), flags.what),
-      flags.what);
+  const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
+  const study::Network read =
+      study::read_network(flags.what, flags.network.shapes(), flags.network.constants(), platform.target);
+  const graph::Graph& network = read.graph;
   std::map<std::string, Kind> kinds;
   Kind all;
   for (const graph::Node& node : network.nodes) {
@@ -73,13 +128,11 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       for (Kind* const each : {&kind, &all}) each->flops += flops, each->computations.insert(key);
     }
   }
-  std::int64_t weights = 0;
-  for (const graph::Value& value : network.values) {
-    if (value.known != nullptr) weights += std::int64_t(value.known->bytes.size());
-  }
+  const PlannedNetwork planned = planned_network(read);
   Output& out = session.output;
   out.line(fmt::format("{}: {} of {} different computations, {} operations, {} bytes of constants\n", flags.what,
-                       base::counted(std::size_t(all.nodes), "node"), all.computations.size(), all.flops, weights));
+                       base::counted(std::size_t(all.nodes), "node"), all.computations.size(), all.flops,
+                       planned.constant_bytes));
   for (const int input : network.inputs) out.line("input " + text_of(network.values[std::size_t(input)]));
   for (const int output : network.outputs) out.line("output " + text_of(network.values[std::size_t(output)]));
   out.line("");
@@ -94,25 +147,10 @@ int inspect_network(const InspectFlags& flags, Session& session) {
                        .set("operations", kind.flops));
   }
   out.table(table);
-  const graph::Plan plan = graph::planned(network, codegen::host_target(), flags.what);
-  std::vector<std::string> labels(plan.kernels.size());
-  for (const graph::Plan::Call& call : plan.calls)
-    if (std::string& label = labels[std::size_t(call.kernel)]; label.empty()) label = call.label;
-  out.line(fmt::format("\n{} of {}", base::counted(plan.calls.size(), "call"),
-                       base::counted(plan.kernels.size(), "kernel")));
-  Table kernel_table({"kernel", "calls", "operations", "first call"});
-  base::Document kernels = base::Document::list();
-  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
-    const graph::Plan::Kernel& kernel = plan.kernels[k];
-    kernel_table.row(
-        {std::to_string(k), std::to_string(kernel.calls), std::to_string(codegen::flops(kernel.workload)), labels[k]});
-    kernels.push(base::Document::map()
-                     .set("workload", kernel.workload.text())
-                     .set("calls", kernel.calls)
-                     .set("operations", codegen::flops(kernel.workload))
-                     .set("first_call", labels[k]));
-  }
-  out.table(kernel_table);
+  out.line("\n" + nodes_text(planned));
+  out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once\n", planned.arena_bytes,
+                       planned.peak_bytes));
+  base::Document kernels = print_kernels(read, planned, platform, out);
   out.json()
       .set("kind", "network")
       .set("inputs", document_of(network, network.inputs))
@@ -120,10 +158,37 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       .set("nodes", all.nodes)
       .set("different", all.computations.size())
       .set("operations", all.flops)
-      .set("constant_bytes", weights)
+      .set("constant_bytes", planned.constant_bytes)
+      .set("file_nodes", planned.file_nodes)
+      .set("views", planned.views)
+      .set("calls", planned.calls)
+      .set("arena_bytes", planned.arena_bytes)
+      .set("peak_bytes", planned.peak_bytes)
+      .set("platform", platform.name)
       .set("operators", std::move(operators))
       .set("kernels", std::move(kernels));
   return done;
+}
+
+int inspect_tuned_network(const InspectFlags& flags, Session& session) {
+  const study::TunedNetwork network = study::read_tuned_network(flags.what);
+  session.output.add(study::to_document(network));
+  if (!flags.wants_program()) {
+    print(network, session.output);
+    return done;
+  }
+  std::optional<std::uint64_t> key;
+  if (!flags.workload.empty()) key = codegen::parse_workload(flags.workload).key();
+  for (const std::size_t k : by_share(network)) {
+    const study::NetworkKernel& kernel = network.kernels[k];
+    if (!kernel.answer || (key && kernel.workload.key() != *key)) continue;
+    session.output.line(fmt::format("kernel {} of {} on {}: {}, {}", k, network.model.string(), network.platform.name,
+                                    kernel.label, seconds_text(datasets::seconds_of(kernel.answer->measurement))));
+    session.output.json().set("workload", kernel.workload.text());
+    print_program(kernel.answer->candidate, kernel.answer->pipeline, network.platform.target, flags, session);
+    return done;
+  }
+  throw base::UserError(flags.what, "no program of such a kernel is known");
 }
 
 }  // namespace graft::cli

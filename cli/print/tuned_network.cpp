@@ -4,41 +4,66 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
-#include <vector>
 
 #include "base/shortened.h"
 #include "cli/texts.h"
 
 namespace graft::cli {
 
-void print(const study::TunedNetwork& network, Output& out) {
-  out.line(fmt::format("{} on {}", network.model.string(), network.platform.name));
+double seconds_of(const study::NetworkKernel& kernel) {
+  return kernel.answer ? double(kernel.calls) * datasets::seconds_of(kernel.answer->measurement)
+                       : std::numeric_limits<double>::infinity();
+}
+
+std::vector<std::size_t> by_share(const study::TunedNetwork& network) {
   std::vector<std::size_t> order(network.kernels.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto seconds = [&](std::size_t k) {
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return seconds_of(network.kernels[a]) > seconds_of(network.kernels[b]);
+  });
+  return order;
+}
+
+std::vector<std::optional<study::Roof>> roofs_of(const study::TunedNetwork& network) {
+  std::vector<std::optional<study::Roof>> roofs;
+  for (const study::NetworkKernel& kernel : network.kernels)
+    roofs.push_back(study::roof_of(network.platform, kernel.workload));
+  return roofs;
+}
+
+Table kernels_table(const study::TunedNetwork& network, const std::vector<std::optional<study::Roof>>& roofs) {
+  const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
+  std::vector<std::string> head{"kernel", "layer", "calls", "time of one", "share", "GFLOP/s", "FLOP/byte"};
+  if (bounded) head.emplace_back("of the bound");
+  head.insert(head.end(), {"trials", "gain"});
+  Table table(head);
+  for (const std::size_t k : by_share(network)) {
     const study::NetworkKernel& kernel = network.kernels[k];
-    return kernel.answer ? double(kernel.calls) * datasets::seconds_of(kernel.answer->measurement) : HUGE_VAL;
-  };
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds(a) > seconds(b); });
-  const double sum = network.seconds;
-  Table table({"layer", "calls", "time of one", "share", "GFLOP/s", "trials", "gain"});
-  for (const std::size_t k : order) {
-    const study::NetworkKernel& kernel = network.kernels[k];
-    if (!kernel.answer) {
-      table.row({base::shortened(kernel.label), std::to_string(kernel.calls), "-", "", "",
-                 std::to_string(kernel.trials), ""});
-      continue;
-    }
-    const double one = datasets::seconds_of(kernel.answer->measurement);
-    table.row({base::shortened(kernel.label), std::to_string(kernel.calls), seconds_text(one),
-               std::isfinite(sum) ? fmt::format("{:.1f} %", 100 * seconds(k) / sum) : "",
-               fmt::format("{:.1f}", double(codegen::flops(kernel.workload)) / one * 1e-9),
-               kernel.run.empty() ? "known" : std::to_string(kernel.trials),
-               kernel.first_seconds ? fmt::format("{:.2f}x", *kernel.first_seconds / one) : ""});
+    const study::Work work = study::work_of(kernel.workload);
+    const double one = kernel.answer ? datasets::seconds_of(kernel.answer->measurement) : HUGE_VAL;
+    const bool known = kernel.answer.has_value();
+    std::vector<std::string> cells{
+        std::to_string(k),
+        base::shortened(kernel.label),
+        std::to_string(kernel.calls),
+        known ? seconds_text(one) : "-",
+        std::isfinite(network.seconds) ? share_text(seconds_of(kernel) / network.seconds) : "-",
+        known ? fmt::format("{:.1f}", work.operations / one * 1e-9) : "-",
+        fmt::format("{:.3g}", work.intensity())};
+    if (bounded) cells.push_back(known && roofs[k] ? share_text(work.seconds_below(*roofs[k]) / one) : "-");
+    cells.push_back(known && kernel.run.empty() ? "known" : std::to_string(kernel.trials));
+    cells.push_back(kernel.first_seconds && known ? fmt::format("{:.2f}x", *kernel.first_seconds / one) : "-");
+    table.row(std::move(cells));
   }
-  out.table(table);
-  if (std::isfinite(sum)) out.line(fmt::format("\nsum of all calls: {}", seconds_text(sum)));
+  return table;
+}
+
+void print(const study::TunedNetwork& network, Output& out) {
+  out.line(fmt::format("{} on {}", network.model.string(), network.platform.name));
+  out.table(kernels_table(network, roofs_of(network)));
+  if (std::isfinite(network.seconds)) out.line(fmt::format("\nsum of all calls: {}", seconds_text(network.seconds)));
   out.line(fmt::format("folder: {}", network.folder.string()));
 }
 

@@ -22,7 +22,7 @@ svg{width:100%;height:auto;display:block}svg.narrow{display:none}
 .scroll{overflow-x:auto}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 th,td{padding:5px 14px 5px 0;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
+th:first-child,td:first-child,.text{text-align:left}td.text{white-space:normal;min-width:16ch}th{color:var(--soft);font-weight:600}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow:auto;max-height:30rem;font-size:.85rem;line-height:1.4;tab-size:8;margin:4px 0 12px}
 .pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 20px}
 summary{cursor:pointer;color:var(--soft);padding:4px 0}.wrap pre{white-space:pre-wrap;overflow-wrap:anywhere}
@@ -35,14 +35,15 @@ svg.wide{display:none}svg.narrow{display:block}.map{overflow-x:auto}.map svg{min
 }  // namespace
 
 std::string html_table(const Table& table) {
-  std::string out = "<div class=\"scroll\"><table><thead><tr>";
-  for (const std::string& cell : table.head()) out += fmt::format("<th>{}</th>", escaped(cell));
-  out += "</tr></thead><tbody>\n";
-  for (const auto& row : table.rows()) {
-    out += "<tr>";
-    for (const std::string& cell : row) out += fmt::format("<td>{}</td>", escaped(cell));
-    out += "</tr>\n";
-  }
+  const auto cells_of = [&](const std::vector<std::string>& cells, const char* tag) {
+    std::string out = "<tr>";
+    for (std::size_t c = 0; c < cells.size(); ++c)
+      out += fmt::format("<{0}{1}>{2}</{0}>", tag, c > 0 && !table.has_numbers(c) ? " class=\"text\"" : "",
+                         escaped(cells[c]));
+    return out + "</tr>\n";
+  };
+  std::string out = "<div class=\"scroll\"><table><thead>" + cells_of(table.head(), "th") + "</thead><tbody>\n";
+  for (const auto& row : table.rows()) out += cells_of(row, "td");
   return out + "</tbody></table></div>\n";
 }
 
@@ -50,6 +51,12 @@ std::string html_facts(const std::vector<std::pair<std::string, std::string>>& f
   std::string out = "<dl>";
   for (const auto& [name, value] : facts) out += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value));
   return out + "</dl>\n";
+}
+
+std::string html_folded(const std::string& title, const std::string& body, bool open) {
+  return body.empty() ? ""
+                      : fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", open ? " open" : "",
+                                    escaped(title), body);
 }
 
 std::string html_listing(const std::string& title, const std::string& text) {

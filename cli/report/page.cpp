@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cli/output.h"
 #include "cli/report/html.h"
+#include "cli/report/network.h"
 #include "cli/report/plot.h"
 #include "cli/report/searches.h"
 #include "cli/result_kind.h"
@@ -268,8 +269,9 @@ Page page(const Reported& reported, const std::string& about) {
                             "neither an evaluation, a comparison, a tuning nor a bench kernels result of graft");
     }
   }
+  const std::string networks = network_sections(reported.networks, figures);
   const std::string searches = search_sections(reported.runs, searched, figures);
-  return {whole_page("graft report", about, searches + evaluations), figures.files()};
+  return {whole_page("graft report", about, networks + searches + evaluations), figures.files()};
 }
 
 }  // namespace graft::cli

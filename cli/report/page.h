@@ -1,5 +1,5 @@
-// The page of `graft report`: one HTML file without scripts or anything from outside, for runs, evaluations and
-// comparisons. It shows only the results; it reads no files.
+// The page of `graft report`: one HTML file without scripts or anything from outside, for runs, networks,
+// evaluations and comparisons. It shows only the results; it reads no files.
 #pragma once
 
 #include <map>

@@ -54,14 +54,14 @@ std::string palette_style() {
 
 const char* const plot_style =
     ".grid{stroke:var(--line)}.mark{stroke:var(--soft)}\n"
-    ".cell{stroke:var(--card)}.value{fill:var(--ink);font-size:11px}\n"
+    ".cell{stroke:var(--card)}.part{stroke:var(--card);stroke-width:.6;fill-opacity:.6}.value{fill:var(--ink);font-"
+    "size:11px}\n"
     ".tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}\n"
     ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dashed{stroke-dasharray:6 "
     "4}.band{opacity:.13}.faint{opacity:.35}\n";
 
 namespace {
 
-constexpr int kSeriesColours = 8;
 constexpr double kWidth = 720, kHeight = 340;
 constexpr double kLeft = 68, kRight = 16;
 constexpr double kDecades = 2.5;
@@ -77,6 +77,7 @@ constexpr Layout kNarrow{390, 290, 62, 10, 10, 50, 4, 5, 1.5};
 
 // Heat maps: the width of a letter of a tick, and how strong the colour of a shade of 1 is: text stays readable on it.
 constexpr double kLetter = 7, kStrongest = 0.6;
+constexpr double kLineOfText = 14;  // the height of one
 
 // Data to pixels.
 class Scale {
@@ -210,6 +211,49 @@ std::string drawing(const Plot& plot, const std::string& caption, const Layout& 
   return out + "</svg>\n";
 }
 
+std::string drawing(const Bar& bar, const std::string& caption, const Layout& layout, const char* shown) {
+  constexpr double left = 8, top = 8, thickness = 54, bottom = top + thickness, height = bottom + 50;
+  const double right = layout.width - layout.right;
+  double length = 0;
+  for (const Bar::Part& part : bar.parts) length += part.length;
+  if (!(length > 0)) return "";
+  const Scale x(0, length, left, right, false);
+  std::string out = fmt::format("<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n", shown,
+                                layout.width, height, escaped(caption));
+  double begin = 0;
+  for (const Bar::Part& part : bar.parts) {
+    const double from = x(begin), width = x(begin + part.length) - from;
+    begin += part.length;
+    if (!(part.length > 0)) continue;
+    out += fmt::format(
+        "<g><rect class=\"part\" style=\"fill:var(--c{})\" x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\"/>",
+        part.colour, from, top, width, thickness);
+    // A text along the bar where it fits, else upright.
+    const double letters = kLetter * double(part.text.size()) + 8;
+    if (letters <= width)
+      out += fmt::format("<text class=\"value\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>",
+                         from + width / 2, top + thickness / 2 + 4, escaped(part.text));
+    else if (letters <= thickness && width >= kLineOfText)
+      out += fmt::format(
+          "<text class=\"value\" text-anchor=\"middle\" transform=\"translate({:.1f} {}) rotate(-90)\">{}</text>",
+          from + width / 2 + 4, top + thickness / 2, escaped(part.text));
+    out += fmt::format("<title>{}</title></g>\n", escaped(part.tooltip));
+  }
+  for (const double tick : linear_ticks(0, length, layout.x_ticks)) {
+    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick), bottom,
+                       bottom + 5);
+    out += fmt::format("<text class=\"tick\" text-anchor=\"{}\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                       tick > 0 ? "middle" : "start", tick > 0 ? x(tick) : 0, bottom + 19, tick_text(tick));
+  }
+  return out + fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n</svg>\n",
+                           (left + right) / 2, height - 8, escaped(bar.label));
+}
+
+std::string legend_item(const std::string& name, int colour, bool dashed) {
+  return fmt::format("<li><span{} style=\"color:var(--c{})\"></span>{}</li>", dashed ? " class=\"dashes\"" : "", colour,
+                     escaped(name));
+}
+
 std::int64_t shown_series(const Plot& plot) {
   return std::count_if(plot.series.begin(), plot.series.end(), [](const Series& s) { return !s.dots_only; });
 }
@@ -308,6 +352,14 @@ std::string figure(const HeatMap& map, const std::string& caption) {
   return out + fmt::format("</svg>\n<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
 }
 
+std::string figure(const Bar& bar, const std::string& caption) {
+  std::string out = drawing(bar, caption, kWide, "wide");
+  if (out.empty()) return out;
+  out = "<figure>\n" + out + drawing(bar, caption, kNarrow, "narrow") + "<ul class=\"legend\">";
+  for (const auto& [name, colour] : bar.legend) out += legend_item(name, colour, false);
+  return out + fmt::format("</ul>\n<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
+}
+
 std::string figure(const Plot& plot, const std::string& caption) {
   std::string out = drawing(plot, caption, kWide, kWide.height, " class=\"wide\"", "");
   if (out.empty()) return out;
@@ -315,9 +367,7 @@ std::string figure(const Plot& plot, const std::string& caption) {
   if (shown_series(plot) > 1) {
     out += "<ul class=\"legend\">";
     for (const Series& series : plot.series) {
-      if (!series.dots_only)
-        out += fmt::format("<li><span{} style=\"color:var(--c{})\"></span>{}</li>",
-                           series.dashed ? " class=\"dashes\"" : "", series.colour, escaped(series.name));
+      if (!series.dots_only) out += legend_item(series.name, series.colour, series.dashed);
     }
     out += "</ul>\n";
   }
@@ -349,7 +399,7 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
   }
   // Classes in place of variables, which programs that draw SVG do not know.
   std::string classes;
-  for (int c = 0; c < kSeriesColours; ++c)
+  for (int c = 0; c < series_colours; ++c)
     classes += fmt::format(".s{0}{{stroke:var(--c{0})}}.f{0}{{fill:var(--c{0})}}", c);
   const std::string rules = fmt::format(".card{{fill:var(--card)}}\n{}{}\n", plot_style, classes);
   const std::string style = fmt::format(
@@ -358,7 +408,7 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
       coloured(rules, false), coloured(rules, true), kWidth, y);
   std::string out = drawing(plot, caption, kWide, y,
                             fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth), style + legend);
-  for (int c = 0; c < kSeriesColours; ++c) {
+  for (int c = 0; c < series_colours; ++c) {
     for (const auto& [property, letter] : {std::pair{"stroke", 's'}, {"fill", 'f'}}) {
       const std::string inline_style = fmt::format("\" style=\"{}:var(--c{})\"", property, c);
       const std::string in_class = fmt::format(" {}{}\"", letter, c);

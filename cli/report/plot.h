@@ -5,9 +5,12 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace graft::cli {
+
+constexpr int series_colours = 8;  // of the page's palette; series take turns, and the last one is grey
 
 struct Point {
   double x = 0, y = 0;
@@ -68,6 +71,22 @@ struct HeatMap {
 
 // The same for a table of numbers. Column heads are upright; a cell shows its text on its shade.
 std::string figure(const HeatMap& map, const std::string& caption);
+
+// One bar, divided into what a whole consists of, in its order.
+struct Bar {
+  std::string label;  // of the axis, with the unit
+  struct Part {
+    double length = 0;
+    int colour = 0;
+    std::string text;  // within the part, where there is room
+    std::string tooltip;
+  };
+  std::vector<Part> parts;
+  std::vector<std::pair<std::string, int>> legend;  // names of colours
+};
+
+// A figure, as of a plot; empty text for a bar of length 0.
+std::string figure(const Bar& bar, const std::string& caption);
 
 std::string escaped(const std::string& text);  // for HTML and SVG
 

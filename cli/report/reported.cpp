@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "study/flows/network_program.h"
 
 namespace graft::cli {
 namespace {
@@ -30,6 +32,10 @@ base::Document read_result(const fs::path& path) {
   return result;
 }
 
+std::optional<base::Document> result_in(const fs::path& folder, const char* file) {
+  return fs::exists(folder / file) ? std::optional(read_result(folder / file)) : std::nullopt;
+}
+
 ReportedRun read_reported_run(const fs::path& folder, std::string name) {
   ReportedRun run{std::move(name), folder.string(), search::read_run(folder), {}, {}};
   for (const datasets::Trial& trial : run.content.journal.trials) {
@@ -38,8 +44,61 @@ ReportedRun read_reported_run(const fs::path& folder, std::string name) {
     if (const auto answer = study::answer_of(run.content, workload))
       run.best.emplace(workload.text(), ReportedBest{*answer, study::explained(run.content, *answer)});
   }
-  if (fs::exists(folder / "bench.json")) run.bench = read_result(folder / "bench.json");
+  run.bench = result_in(folder, "bench.json");
   return run;
+}
+
+// Nothing that is missing today ends a report of what was found.
+template <class Read>
+void try_to(const Read& read, std::string& why_not) {
+  try {
+    read();
+  } catch (const base::Stopped&) {
+    throw;
+  } catch (const base::UserError& error) {
+    why_not = error.what();
+  } catch (const base::Failure& error) {
+    why_not = error.what();
+  }
+}
+
+// False if today's plan has a kernel that was not tuned: another graft made it.
+bool match_kernels(ReportedNetwork& network) {
+  std::map<std::uint64_t, std::size_t> tuned;
+  for (std::size_t k = 0; k < network.tuned.kernels.size(); ++k)
+    tuned.emplace(network.tuned.kernels[k].workload.key(), k);
+  for (const graph::Plan::Kernel& kernel : network.network->plan.kernels) {
+    const auto found = tuned.find(kernel.workload.key());
+    if (found == tuned.end()) return false;
+    network.kernels.push_back(found->second);
+  }
+  return true;
+}
+
+ReportedNetwork read_network(const fs::path& folder, base::Monitor& monitor) {
+  ReportedNetwork out;
+  out.name = name_of(folder);
+  out.tuned = study::read_tuned_network(folder);
+  out.bench = result_in(folder, "bench.json");
+  out.check = result_in(folder, "check.json");
+  try_to(
+      [&] {
+        study::NetworkProgram program = study::program_of(out.tuned, "network", monitor);
+        out.memory = {std::int64_t(program.sequence.weights.size()), program.sequence.arena_bytes, program.peak_bytes};
+        out.network = std::move(program.network);
+      },
+      out.unknown);
+  std::string unread;  // as `unknown` says
+  if (!out.network)
+    try_to(
+        [&] {
+          if (study::file_hash(out.tuned.model) == out.tuned.model_hash)
+            out.network =
+                study::read_network(out.tuned.model, out.tuned.shapes, out.tuned.constants, out.tuned.platform.target);
+        },
+        unread);
+  if (out.network && !match_kernels(out)) out.network.reset();
+  return out;
 }
 
 std::vector<ReportedRun> read_runs(const fs::path& folder) {
@@ -65,7 +124,7 @@ std::vector<ReportedRun> read_runs(const fs::path& folder) {
 
 }  // namespace
 
-Reported read_reported(const std::vector<std::string>& inputs) {
+Reported read_reported(const std::vector<std::string>& inputs, base::Monitor& monitor) {
   Reported reported;
   bool any = false;
   for (const std::string& input : inputs) {
@@ -73,12 +132,16 @@ Reported read_reported(const std::vector<std::string>& inputs) {
       reported.results.push_back({name_of(input), read_result(input)});
       continue;
     }
+    if (study::is_network_folder(input)) {
+      reported.networks.push_back(read_network(input, monitor));
+      continue;
+    }
     for (ReportedRun& run : read_runs(input)) {
       any = any || !run.content.journal.trials.empty();
       reported.runs.push_back(std::move(run));
     }
   }
-  if (!reported.runs.empty() && !any && reported.results.empty())
+  if (!reported.runs.empty() && !any && reported.results.empty() && reported.networks.empty())
     throw base::UserError(inputs.front(), "no trial is recorded yet; continue the run with the command that began it");
   return reported;
 }

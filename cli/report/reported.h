@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "base/document.h"
+#include "base/monitor.h"
 #include "search/run_directory.h"
-#include "study/knowledge/answer.h"
 #include "study/flows/explained.h"
+#include "study/flows/network.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::cli {
 
@@ -28,6 +30,22 @@ struct ReportedRun {
   std::optional<base::Document> bench;       // of graft bench kernels --json
 };
 
+// A tuned network, and what today's graft makes of its model.
+struct ReportedNetwork {
+  std::string name;  // of its folder
+  study::TunedNetwork tuned;
+  std::optional<study::Network> network;
+  std::vector<std::size_t> kernels;  // by kernel of that plan: which one of `tuned` it is
+  // What its program needs; nothing: `unknown` says why.
+  struct Memory {
+    std::int64_t weights_bytes = 0, arena_bytes = 0, peak_bytes = 0;
+  };
+  std::optional<Memory> memory;
+  std::string unknown;                  // why network or memory is nothing
+  std::optional<base::Document> bench;  // of graft bench kernels --json
+  std::optional<base::Document> check;  // of graft run --json
+};
+
 // A result of graft evaluate, compare, tune or bench kernels as JSON.
 struct ReportedResult {
   std::string name;
@@ -36,12 +54,14 @@ struct ReportedResult {
 
 struct Reported {
   std::vector<ReportedRun> runs;
+  std::vector<ReportedNetwork> networks;
   std::vector<ReportedResult> results;
 };
 
-// In the order of `inputs`: a run's folder, a folder of such folders (by name), or a result's file. A bench result is
-// in a run's folder as bench.json. UserError for what is none of these, for another schema than 1, for a folder
-// without runs, and where no run has a trial.
-Reported read_reported(const std::vector<std::string>& inputs);
+// In the order of `inputs`: a run's folder, a folder of such folders (by name), a network's folder, or a result's file.
+// A bench result is in a run's or network's folder as bench.json, and one of graft run in a network's as check.json.
+// Networks are compiled, which takes seconds. UserError for what is none of these, for another schema than 1, for a
+// folder without runs, and where no run has a trial.
+Reported read_reported(const std::vector<std::string>& inputs, base::Monitor& monitor);
 
 }  // namespace graft::cli

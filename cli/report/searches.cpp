@@ -12,11 +12,12 @@
 #include "base/hash.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "cli/print/best.h"
 #include "cli/output.h"
+#include "cli/print/best.h"
 #include "cli/report/excerpt.h"
 #include "cli/report/html.h"
 #include "cli/report/plot.h"
+#include "cli/report/roofline.h"
 #include "cli/result_kind.h"
 #include "cli/texts.h"
 #include "codegen/expression/workload.h"
@@ -25,14 +26,6 @@
 
 namespace graft::cli {
 namespace {
-
-// The unit in which times of this size read well.
-std::pair<double, const char*> unit_of(double seconds) {
-  if (seconds < 1e-6) return {1e-9, "ns"};
-  if (seconds < 1e-3) return {1e-6, "µs"};
-  if (seconds < 1) return {1e-3, "ms"};
-  return {1, "s"};
-}
 
 using Curve = std::vector<std::pair<std::int64_t, double>>;  // trial, seconds
 
@@ -196,13 +189,6 @@ std::string foreseen_text(const Search& search) {
   return text;
 }
 
-std::string count_text(double value, const char* unit) {
-  const char* const prefixes[] = {"", "K", "M", "G", "T"};
-  std::size_t p = 0;
-  for (; value >= 1000 && p + 1 < std::size(prefixes); ++p) value /= 1000;
-  return fmt::format("{:.3g} {}{}", value, prefixes[p], unit);
-}
-
 // What bench kernels measured of a workload; null where it did not.
 const base::Document* bench_row(const base::Document& bench, const std::string& workload, const ReportedBest& best) {
   const base::Document* found = nullptr;
@@ -218,43 +204,31 @@ const base::Document* bench_row(const base::Document& bench, const std::string& 
 // The roof that the platform's description knows, or that bench kernels measured on it.
 std::optional<study::Roof> roof_of(const ReportedBest& best, const base::Document* row) {
   if (best.explained.roof || row == nullptr) return best.explained.roof;
-  const base::Document* const bandwidth = row->find("memory_gigabytes_per_second");
-  if (bandwidth == nullptr) return std::nullopt;
-  return study::Roof{row->at("peak").as_number(), bandwidth->as_number()};
+  return measured_roof(*row);
 }
 
 std::string roofline(const Search& search, const base::Document* row, Figures& figures) {
   const study::Explained& explained = search.answer->explained;
+  const study::Work& work = explained.work;
   const std::string title = "<h3>Position under the roofline</h3>\n";
   const std::string amounts =
       fmt::format("{} of the definition over {} of operands, each moved once: {:.3g} FLOP a byte",
-                  count_text(explained.operations, "FLOP"), count_text(explained.bytes, "B"), explained.intensity());
+                  count_text(work.operations, "FLOP"), count_text(work.bytes, "B"), work.intensity());
   const std::optional<study::Roof> roof = roof_of(*search.answer, row);
   if (!roof)
     return title + fmt::format("<p>{}. The platform's peak and bandwidth are not known{}.</p>\n", escaped(amounts),
                                search.source == "native" ? ": graft bench kernels measures them (see below)" : "");
-  const double at = explained.intensity(), ridge = roof->gflops / roof->gigabytes_per_second;
-  const double from = std::min(at, ridge) / 8, to = std::max(at, ridge) * 8;
-  const auto bound = [&](double intensity) { return std::min(roof->gflops, intensity * roof->gigabytes_per_second); };
+  const double at = work.intensity(), bound = work.gflops_below(*roof);
   const double speed = row != nullptr && !explained.roof && !row->at("value").is_null()
                            ? row->at("value").as_number()
                            : search.answer->answer.gflops();
-  Plot plot{.x_label = "FLOP per byte of operands (log)",
-            .y_label = fmt::format("{}GFLOP/s (log)", is_modelled(search) ? "modelled " : ""),
-            .log_x = true,
-            .log_y = true,
-            .x_from_zero = false,
-            .series = {}};
-  plot.series.push_back(
-      {.name = fmt::format("roof: {:.4g} GB/s, {:.4g} GFLOP/s", roof->gigabytes_per_second, roof->gflops),
-       .colour = 7,
-       .points = {{.x = from, .y = bound(from)}, {.x = ridge, .y = bound(ridge)}, {.x = to, .y = bound(to)}}});
+  Plot plot = roofline_plot(roof, {at}, is_modelled(search));
   plot.series.push_back(
       {.name = fmt::format("best: {:.4g} GFLOP/s", speed), .colour = 1, .points = {{.x = at, .y = speed}}});
-  const bool by_memory = at < ridge;
+  const bool by_memory = bound < roof->gflops;
   std::string caption = fmt::format("{}, where {} bounds it to {:.4g} GFLOP/s; the best is at {:.1f} %.", amounts,
-                                    by_memory ? "memory" : "arithmetic", bound(at), 100 * speed / bound(at));
-  if (speed > bound(at))
+                                    by_memory ? "memory" : "arithmetic", bound, 100 * speed / bound);
+  if (speed > bound)
     caption += by_memory ? " It is above the bound where operands stay in caches between runs."
                          : " It is above the bound because it needs less arithmetic than the definition (winograd).";
   return title + figures.add("roofline", plot, caption);
@@ -404,9 +378,7 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
     }
     if (own.empty()) continue;
     // The fastest of several is open.
-    if (searches.size() > 1)
-      own = fmt::format("<details{}><summary>{}</summary>\n{}</details>\n", &search == fastest ? " open" : "",
-                        escaped(search.name), own);
+    if (searches.size() > 1) own = html_folded(search.name, own, &search == fastest);
     out += own;
   }
   return out;

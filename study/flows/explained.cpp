@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <variant>
 
 #include "base/error.h"
@@ -12,14 +13,6 @@
 
 namespace graft::study {
 namespace {
-
-std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload) {
-  const auto* const modelled = std::get_if<tasks::Modelled>(&platform.how);
-  if (modelled == nullptr) return std::nullopt;
-  const std::optional<double> peak = peak_gflops(platform, workload);
-  if (!peak) return std::nullopt;
-  return Roof{*peak, modelled->profile.memory_gigabytes_per_second};
-}
 
 // Fills what depends on the platform; why it could not is its result.
 std::string add_code(const search::RunContent& run, const Answer& answer, Explained& out) {
@@ -37,14 +30,35 @@ std::string add_code(const search::RunContent& run, const Answer& answer, Explai
 
 }  // namespace
 
-Explained explained(const search::RunContent& run, const Answer& answer) {
-  const codegen::Computation computation = answer.workload().computation();
-  Explained out;
-  out.operations = double(codegen::flops(answer.workload()));
+double Work::gflops_below(const Roof& roof) const {
+  return std::min(roof.gflops, intensity() * roof.gigabytes_per_second);
+}
+
+double Work::seconds_below(const Roof& roof) const {
+  return std::max(operations / roof.gflops, bytes / roof.gigabytes_per_second) * 1e-9;
+}
+
+Work work_of(const codegen::Workload& workload) {
+  const codegen::Computation computation = workload.computation();
+  Work out{double(codegen::flops(computation)), 0};
   for (const codegen::Tensor& tensor : computation.tensors) {
     if (tensor.role != codegen::Role::temporary) out.bytes += double(tensor.bytes());
   }
-  out.naive = codegen::to_text(codegen::naive_program(computation));
+  return out;
+}
+
+std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload) {
+  const auto* const modelled = std::get_if<tasks::Modelled>(&platform.how);
+  if (modelled == nullptr) return std::nullopt;
+  const std::optional<double> peak = peak_gflops(platform, workload);
+  if (!peak) return std::nullopt;
+  return Roof{*peak, modelled->profile.memory_gigabytes_per_second};
+}
+
+Explained explained(const search::RunContent& run, const Answer& answer) {
+  Explained out;
+  out.work = work_of(answer.workload());
+  out.naive = codegen::to_text(codegen::naive_program(answer.workload().computation()));
   try {
     out.unknown = add_code(run, answer, out);
   } catch (const base::UserError& error) {

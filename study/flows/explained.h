@@ -16,16 +16,27 @@ struct Roof {
   double gigabytes_per_second = 0;  // of memory
 };
 
+// What one run of a workload does by its definition: whatever a schedule adds to that or saves is not counted.
+struct Work {
+  double operations = 0;  // arithmetic
+  double bytes = 0;       // inputs, constants and outputs, each moved once
+
+  double intensity() const { return operations / bytes; }
+  double gflops_below(const Roof& roof) const;   // the bound at this intensity
+  double seconds_below(const Roof& roof) const;  // no run takes less, unless what it moves stays in caches
+};
+Work work_of(const codegen::Workload& workload);
+
+// For a modelled platform and a workload in f32; others have to be measured (graft bench).
+std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload);
+
 struct Explained {
   std::string naive, scheduled;  // loop programs as text: of the empty schedule, and of the answer's
   std::string assembly;          // all of it, as the answer's pipeline makes it
   std::string cpu;               // that it is for
   std::string unknown;           // why scheduled or assembly is empty today; "" where neither is
-  double operations = 0;         // arithmetic of the workload's definition
-  double bytes = 0;              // inputs, constants and outputs, each moved once
-  std::optional<Roof> roof;      // of modelled platforms and workloads in f32; others have to be measured (graft bench)
-
-  double intensity() const { return operations / bytes; }
+  Work work;
+  std::optional<Roof> roof;  // roof_of
 };
 
 // Takes as long as compiling the program once. What the run's platform or this graft cannot do any more is said in

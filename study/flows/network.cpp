@@ -12,7 +12,6 @@
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
 #include "study/flows/compile.h"
-#include "study/flows/tune_all.h"
 #include "study/inputs/request.h"
 
 namespace graft::study {
@@ -98,7 +97,7 @@ Network read_network(const std::filesystem::path& model, const graph::Shapes& sh
                      const codegen::Target& target) {
   const std::string place = model.string();
   const graph::Graph read = graph::with_numbers(graph::read_onnx(model, shapes), constants, place);
-  Network network{model, shapes, constants, graph::folded(read, place), {}};
+  Network network{model, shapes, constants, read.nodes.size(), graph::folded(read, place), {}};
   network.plan = graph::planned(network.graph, target, place);
   return network;
 }
@@ -137,7 +136,10 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     search.out = out.folder / kernel_folder(k, search.workload);
     all.searches.push_back(std::move(search));
     all.weights.push_back(double(network.plan.kernels[k].calls));
+    all.names.push_back(out.kernels.back().label);
   }
+  if (request.watch)
+    all.watch = [&](const std::vector<SearchState>& searches) { request.watch(out.kernels, searches); };
   const std::int64_t kernels = std::int64_t(all.searches.size());
   all.trials = std::max(request.trials > 0 ? request.trials : request.trials_by_kernel * kernels, kernels);
   all.budget_seconds = request.budget_seconds;

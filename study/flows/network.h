@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,34 +15,11 @@
 #include "graph/onnx.h"
 #include "graph/plan.h"
 #include "study/flows/tune.h"
+#include "study/flows/tune_all.h"
 #include "study/knowledge/library.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
-
-struct NetworkRequest {
-  std::filesystem::path model;  // ONNX
-  graph::Shapes shapes;         // of inputs (graph/onnx.h)
-  graph::Numbers constants;     // inputs that are always the same, such as a sampling rate
-  // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
-  // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
-  TuneRequest each;
-  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels
-  std::int64_t trials = 0;             // in total, if above 0
-  double budget_seconds = 0;           // of wall time in total; 0: none
-};
-
-// A network, read, folded, and planned for a platform's target.
-struct Network {
-  std::filesystem::path model;
-  graph::Shapes shapes;
-  graph::Numbers constants;
-  graph::Graph graph;  // folded
-  graph::Plan plan;
-};
-// UserError as the parts of graph.
-Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
-                     const codegen::Target& target);
 
 // The answer for a kernel of the plan.
 struct NetworkKernel {
@@ -54,6 +32,33 @@ struct NetworkKernel {
   std::filesystem::path run;  // empty if the answer is the library's
   std::string failure;        // why there is no answer
 };
+
+struct NetworkRequest {
+  std::filesystem::path model;  // ONNX
+  graph::Shapes shapes;         // of inputs (graph/onnx.h)
+  graph::Numbers constants;     // inputs that are always the same, such as a sampling rate
+  // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
+  // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
+  TuneRequest each;
+  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels
+  std::int64_t trials = 0;             // in total, if above 0
+  double budget_seconds = 0;           // of wall time in total; 0: none
+  // Called after each round with the kernels, which have no answers yet, and how their searches are.
+  std::function<void(const std::vector<NetworkKernel>&, const std::vector<SearchState>&)> watch;
+};
+
+// A network, read, folded, and planned for a platform's target.
+struct Network {
+  std::filesystem::path model;
+  graph::Shapes shapes;
+  graph::Numbers constants;
+  std::size_t file_nodes = 0;  // before folding
+  graph::Graph graph;          // folded
+  graph::Plan plan;
+};
+// UserError as the parts of graph.
+Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
+                     const codegen::Target& target);
 
 struct TunedNetwork {
   std::filesystem::path folder, model;

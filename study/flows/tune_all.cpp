@@ -38,6 +38,14 @@ void end_negligible(std::vector<search::SharedTask>& tasks, double share) {
   }
 }
 
+std::vector<SearchState> states_of(const std::vector<search::SharedTask>& tasks,
+                                   const std::vector<std::optional<TuneSession>>& sessions) {
+  std::vector<SearchState> states;
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    states.push_back({sessions[t] ? sessions[t]->trials() : 0, tasks[t].best_seconds, !sessions[t].has_value()});
+  return states;
+}
+
 }  // namespace
 
 TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
@@ -90,9 +98,10 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
     tasks[*next].ended = !session.step(most, quiet);
     trials += session.trials() - before;
     if (session.trials() > before) tasks[*next].best_seconds.push_back(session.best_seconds());
-    monitor.progress(fmt::format("trials\t{}, sum {}", base::shortened(request.searches[*next].workload.text()),
-                                 base::seconds_text(sum())),
-                     trials, request.trials);
+    const std::string name = request.names.empty() ? request.searches[*next].workload.text() : request.names[*next];
+    monitor.progress(fmt::format("trials\tsum {}, {}", base::seconds_text(sum()), base::shortened(name)), trials,
+                     request.trials);
+    if (request.watch) request.watch(states_of(tasks, sessions));
   }
   TuneAllResult result;
   result.complete = !monitor.stop_requested();

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "base/document.h"
@@ -10,6 +12,13 @@
 #include "study/flows/tune.h"
 
 namespace graft::study {
+
+// How a search is while all of them run.
+struct SearchState {
+  std::int64_t trials = 0;
+  std::vector<double> best_seconds;  // after each of its rounds; one if it was known
+  bool known = false;
+};
 
 struct TuneAllRequest {
   std::vector<TuneRequest> searches;  // their own `trials` are upper bounds
@@ -19,6 +28,9 @@ struct TuneAllRequest {
   std::int64_t first_trials = 0;      // that each gets before any gets more; 0: an even share of all, at most a round
   // Searches whose weighted times are together this share of the sum or less after their first trials get no more.
   double negligible = 0;
+  std::vector<std::string> names;  // of the searches, for people; empty: their workloads
+  // Called with all searches, in their order, after each round.
+  std::function<void(const std::vector<SearchState>&)> watch;
 };
 
 struct TuneAllResult {

@@ -125,11 +125,14 @@ base::Document to_document(const Answer& answer) {
   return out;
 }
 
-std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload) {
+bool is_in_f32(const codegen::Workload& workload) {
   const codegen::Computation computation = workload.computation();
-  const bool is_f32 = std::all_of(computation.tensors.begin(), computation.tensors.end(),
-                                  [](const codegen::Tensor& tensor) { return tensor.dtype == codegen::DType::f32; });
-  if (!is_f32) return std::nullopt;
+  return std::all_of(computation.tensors.begin(), computation.tensors.end(),
+                     [](const codegen::Tensor& tensor) { return tensor.dtype == codegen::DType::f32; });
+}
+
+std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload) {
+  if (!is_in_f32(workload)) return std::nullopt;
   const std::optional<double> flops = tasks::peak_flops_per_second(platform);
   if (!flops) return std::nullopt;
   return *flops * 1e-9;

@@ -61,7 +61,9 @@ base::Document schedule_document(const codegen::Candidate& candidate);
 // if one is known, "pipeline".
 base::Document to_document(const Answer& answer);
 
-// The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads that compute in f32 alone; nullopt if it is
+// Whether it computes in f32 alone.
+bool is_in_f32(const codegen::Workload& workload);
+// The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads in f32; nullopt if it is
 // not known (tasks/peak.h).
 std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload);
 

@@ -157,6 +157,10 @@ const std::map<std::string, std::string>& not_run() {
       {"graft experiment", "the folder experiments/; experiment_test has one"},
       {"graft reference", "a folder to write to; reference_test has one"},
       {"graft library", "a library; library_test makes some"},
+      {"graft run", "a tuned network; network_test has one"},
+      {"graft inspect resnet18.onnx", "a network; network_test has one"},
+      {"graft inspect runs/resnet18", "a tuned network; network_test has one"},
+      {"graft report runs/resnet18 ", "a tuned network; network_test has one"},
       {"graft bench", "the program graft-bench, which test_bench runs"},
   };
   return reasons;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <string_view>
@@ -30,6 +31,11 @@ class JsonTables {
       else if (line.starts_with("The keys of "))
         tables_[heading].also.push_back(link_in(line));
     }
+  }
+  // Those of the page.
+  static const JsonTables& of_the_project() {
+    static const JsonTables all((std::filesystem::path(GRAFT_SOURCE_DIR) / "docs/reference/json-output.md").string());
+    return all;
   }
   bool has(const std::string& heading) const { return tables_.contains(heading); }
 

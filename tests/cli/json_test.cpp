@@ -11,8 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const JsonTables& tables() {
-  static const JsonTables all((fs::path(GRAFT_SOURCE_DIR) / "docs/reference/json-output.md").string());
-  return all;
+  return JsonTables::of_the_project();
 }
 
 class Json : public testing::Test {

@@ -1,16 +1,22 @@
-// Networks, by the program: described, tuned, run and compiled.
+// Networks, by the program: described, tuned, run, compiled and reported.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <regex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/document.h"
 #include "base/files.h"
 #include "base/numpy.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "tests/base/support.h"
+#include "tests/cli/json_tables.h"
 #include "tests/cli/support.h"
 #include "tests/graph/support/onnx_file.h"
 
@@ -54,6 +60,168 @@ TEST(Inspect, ANetworkByItsDifferentComputations) {
   EXPECT_EQ(conv.at("operations").as_integer(), 2 * (2 * 2 * 64 * 2 * 9) + 2 * 2 * 64 * 2);
   EXPECT_EQ(found.at("inputs").as_list().front().at("shape").to_json(), "[1,2,8,8]");
   EXPECT_EQ(found.at("constant_bytes").as_integer(), 4 * (36 + 4));
+}
+
+// What is fused, moved and stored, by hand: Conv and Relu are one call, and both of them one kernel.
+TEST(Inspect, ANetworkByItsKernels) {
+  const base::Folder folder;
+  const std::string file = (folder / "net.onnx").string();
+  base::replace_file(file, network());
+  const std::vector<std::string> command = {"inspect", file, "--shape", "batch=1", "--platform", "model:sifive-p450"};
+  const base::Document found = json_of(command);
+  JsonTables::of_the_project().check("`inspect` (network)", found);
+  EXPECT_EQ(found.at("file_nodes").as_integer(), 5);
+  EXPECT_EQ(found.at("views").as_integer(), 0);
+  EXPECT_EQ(found.at("calls").as_integer(), 3);
+  const std::int64_t image = 4 * 2 * 64;
+  EXPECT_EQ(found.at("peak_bytes").as_integer(), 2 * image);  // what the second call reads and writes
+  EXPECT_EQ(found.at("arena_bytes").as_integer(), 2 * image);
+  const base::Document::List& kernels = found.at("kernels").as_list();
+  ASSERT_EQ(kernels.size(), 2u);
+  EXPECT_EQ(kernels[0].at("calls").as_integer(), 2);
+  EXPECT_EQ(kernels[0].at("bytes").as_integer(), 2 * image + 4 * 36);
+  EXPECT_EQ(kernels[1].at("bytes").as_integer(), 2 * image + 4 * 4);
+  const double first = kernels[0].at("operations").as_number(), other = kernels[1].at("operations").as_number();
+  EXPECT_EQ(other, 2 * 64 * 2 * 2);
+  EXPECT_DOUBLE_EQ(kernels[0].at("share").as_number(), 2 * first / (2 * first + other));
+  EXPECT_DOUBLE_EQ(found.at("least_seconds").as_number(),
+                   2 * kernels[0].at("least_seconds").as_number() + kernels[1].at("least_seconds").as_number());
+  const std::string text = graft(command).out;
+  for (const char* const part : {"5 nodes in the file, 5 after folding; 3 calls of 2 kernels", "FLOP/byte", "at least",
+                                 "under the roofline of model:sifive-p450", "first (Conv, Relu)"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  // The limits of this machine are not known, and files of other kinds have no platform.
+  const base::Document here = json_of({"inspect", file, "--shape", "batch=1"});
+  EXPECT_EQ(here.find("least_seconds"), nullptr);
+  base::replace_file(folder / "some.json", "{}");
+  EXPECT_EQ(graft({"inspect", (folder / "some.json").string(), "--platform", "native"}).exit_code, 2);
+}
+
+class TunedNetwork : public testing::Test {
+ protected:
+  void SetUp() override {
+    base::replace_file(file("net.onnx"), network());
+    JsonTables::of_the_project().check("`tune` (network)", tuned("model:sifive-p450", "net"));
+  }
+  base::Document tuned(const std::string& platform, const std::string& name) {
+    return json_of(quick({"tune", file("net.onnx"), "--shape", "batch=1", "--platform", platform, "--model", "scratch",
+                          "--trials", "8", "--rebuild", "0", "--out", file(name)}));
+  }
+  std::string file(const std::string& name) { return (folder / name).string(); }
+  std::string page() {
+    const base::Finished finished = graft({"report", file("net"), "--out", file("page.html")});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    const std::string html = base::read_file(file("page.html"));
+    for (const char* const never : {"<script", "http", "NaN", ">nan", ">inf"})
+      EXPECT_EQ(html.find(never), std::string::npos) << never;
+    return html;
+  }
+  static void expect_parts(const std::string& html, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) EXPECT_NE(html.find(part), std::string::npos) << part;
+  }
+  static std::size_t count(const std::string& html, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = html.find(part, at)) != std::string::npos; ++at) ++found;
+    return found;
+  }
+  base::Folder folder;
+};
+
+// On a terminal of 80 columns: what is drawn again has to fit a line each.
+TEST_F(TunedNetwork, ItsSearchesAreShownOnATerminal) {
+  const std::string command = fmt::format(
+      "{} tune {} --shape batch=1 --platform model:sifive-p450 --model scratch --trials 8 --rebuild 0 --out {} > "
+      "/dev/null",
+      GRAFT_PROGRAM, file("net.onnx"), file("shown"));
+  const base::Finished finished =
+      base::run_process({"script", "--quiet", "--return", "--command", command, "/dev/null"}, std::chrono::minutes(2));
+  ASSERT_EQ(finished.exit_code, 0) << finished.out << finished.err;
+  EXPECT_NE(finished.out.find("time of one"), std::string::npos) << finished.out;
+  EXPECT_NE(finished.out.find("first (Conv, Relu)"), std::string::npos) << finished.out;
+  std::string plain = std::regex_replace(finished.out, std::regex("\x1b\\[[0-9]*[A-Z]"), "");
+  std::replace(plain.begin(), plain.end(), '\r', '\n');
+  for (const std::string_view line : base::split(plain, '\n')) EXPECT_LT(line.size(), 80u) << line;
+}
+
+TEST_F(TunedNetwork, IsInspectedByItsFolder) {
+  const base::Document found = json_of({"inspect", file("net")});
+  JsonTables::of_the_project().check("`inspect` (tuned network)", found);
+  EXPECT_EQ(found.at("kernels").as_list().size(), 2u);
+  const std::string text = graft({"inspect", file("net")}).out;
+  for (const char* const part : {"first (Conv, Relu)", "of the bound", "sum of all calls"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  // The program of the kernel that takes most of the time, or of the one that is asked for.
+  const base::Document::List& kernels = found.at("kernels").as_list();
+  const base::Document largest = json_of({"inspect", file("net"), "--program"});
+  JsonTables::of_the_project().check("`inspect` (network's program)", largest);
+  EXPECT_EQ(largest.at("workload").as_string(), kernels[0].at("workload").as_string());
+  const std::string other = kernels[1].at("workload").as_string();
+  EXPECT_EQ(json_of({"inspect", file("net"), "--program", "--workload", other}).at("workload").as_string(), other);
+  EXPECT_EQ(graft({"inspect", file("net"), "--program", "--workload", small}).exit_code, 2);
+}
+
+// The least time of a kernel by the platform's own numbers: its bandwidth, and the peak that its runs are compared
+// with.
+TEST_F(TunedNetwork, ItsBoundsAreThoseOfThePlatform) {
+  const std::string yaml = json_of({"platform", "show", "model:sifive-p450"}).at("yaml").as_string();
+  const std::string key = "memory_gigabytes_per_second:";
+  ASSERT_NE(yaml.find(key), std::string::npos) << yaml;
+  const double bandwidth = std::stod(yaml.substr(yaml.find(key) + key.size()));
+  const base::Document network = json_of({"inspect", file("net")});
+  const std::string run = file("net/" + network.at("kernels").as_list().front().at("run").as_string());
+  const base::Document of_run = json_of({"inspect", run});
+  const double peak = of_run.at("best").as_list().front().at("peak_gflops").as_number();
+  const base::Document found =
+      json_of({"inspect", file("net.onnx"), "--shape", "batch=1", "--platform", "model:sifive-p450"});
+  for (const base::Document& kernel : found.at("kernels").as_list())
+    EXPECT_DOUBLE_EQ(
+        kernel.at("least_seconds").as_number(),
+        std::max(kernel.at("operations").as_number() / peak, kernel.at("bytes").as_number() / bandwidth) * 1e-9);
+}
+
+TEST_F(TunedNetwork, IsCompiledAndRunAsTheReferenceSays) {
+  tuned("native:v2", "native");
+  JsonTables::of_the_project().check("`compile` (network)", json_of({"compile", file("native"), "--out", file("lib")}));
+  const base::Document run = json_of(
+      {"run", file("native"), "--check", "--repetitions", "2", "--minimum-ms", "0.1", "--out", file("outputs")});
+  JsonTables::of_the_project().check("`run`", run);
+  // The page takes it as it is.
+  base::replace_file(file("native/check.json"), run.to_json());
+  EXPECT_EQ(graft({"report", file("native"), "--out", file("page.html")}).exit_code, 0);
+  EXPECT_NE(base::read_file(file("page.html")).find("<h3>Accuracy</h3>"), std::string::npos);
+}
+
+TEST_F(TunedNetwork, HasAPage) {
+  const std::string html = page();
+  expect_parts(html,
+               {"<h2>net.onnx</h2>", "modelled times", "3 calls of 2 kernels", "Where the time goes",
+                "call 0, kernel 0, first (Conv, Relu)", "call 2, kernel 1, third (Conv)", "of the bound",
+                "roof: ", "<summary>3 calls</summary>", "<td class=\"text\">first (Conv), ", "live at once at most",
+                "<h3>Schedule</h3>", "graft inspect " + file("net") + "/kernels/", "graft compile " + file("net")});
+  EXPECT_EQ(count(html, "class=\"part\""), 2u * 3);  // wide and narrow
+  EXPECT_EQ(html.find("Accuracy"), std::string::npos);
+  const base::Document said = json_of({"report", file("net"), "--out", file("page.html")});
+  JsonTables::of_the_project().check("`report`", said);
+  EXPECT_EQ(said.at("networks").as_integer(), 1);
+  EXPECT_EQ(said.at("runs").as_integer(), 0);
+}
+
+TEST_F(TunedNetwork, ShowsWhatRunAndBenchFound) {
+  base::replace_file(
+      file("net/check.json"),
+      R"({"schema":1,"kind":"run","where":"qemu","seconds":0.25,"results":{"right":true,"of_bound":0.125,)"
+      R"("worst_call":"a<b","elements":384,"unbounded":0,"outputs":[{"name":"y","largest":3,)"
+      R"("largest_error":1e-6}]}})");
+  expect_parts(page(),
+               {"250 ms (qemu)", "<h3>Accuracy</h3>", "384 elements", "a&lt;b, has 0.12 of", "<td>y</td><td>3</td>"});
+}
+
+TEST_F(TunedNetwork, HasAPageWithoutItsModel) {
+  base::replace_file(file("net.onnx"), "");
+  const std::string html = page();
+  expect_parts(html, {"is not the model that", "kernel 0, first (Conv, Relu)", "<h3>Schedule</h3>"});
+  EXPECT_EQ(count(html, "class=\"part\""), 2u * 2);  // kernels in place of calls
+  EXPECT_EQ(html.find("What is computed together"), std::string::npos);
 }
 
 TEST(Inspect, ANetworkIsRefusedInOneLine) {
