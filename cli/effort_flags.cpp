@@ -10,15 +10,18 @@
 namespace graft::cli {
 namespace {
 
-// The default length of a search, and of those of a network's kernels: trials of each on average, candidates a round,
-// and how many of the best are built again in the end, at most.
+// The default length of a search, and of those of a network's kernels: trials of each on average, and how many of the
+// best are built again in the end, at most.
 struct Effort {
   const char* name;
   std::int64_t trials, stop_after;
-  std::int64_t kernel_trials, most_batch, most_rebuild;
+  std::int64_t kernel_trials, most_rebuild;
 };
-constexpr Effort efforts[] = {
-    {"quick", 64, 32, 12, 8, 0}, {"normal", 256, 0, 64, 16, 1}, {"thorough", 1024, 256, 256, 32, 4}};
+constexpr Effort efforts[] = {{"quick", 64, 32, 12, 0}, {"normal", 256, 0, 64, 1}, {"thorough", 1024, 256, 256, 4}};
+
+// Candidates a round of a kernel, at most: it shares its budget with others. The same for every effort, so that one may
+// continue another.
+constexpr std::int64_t most_batch = 8;
 
 const Effort& effort_named(const std::string& name) {
   const Effort* const found =
@@ -51,7 +54,7 @@ void EffortFlags::apply(study::NetworkRequest& request) const {
   request.trials_by_kernel = found.kernel_trials;
   request.each.trials = std::max(trials, efforts[std::size(efforts) - 1].trials);
   request.each.stop_after = stop_after;
-  request.each.batch = std::min(request.each.batch, found.most_batch);
+  request.each.batch = std::min(request.each.batch, most_batch);
   request.each.rebuild = std::min(request.each.rebuild, found.most_rebuild);
 }
 
