@@ -23,6 +23,7 @@ Command tune_all_command();
 Command replay_command();
 Command compile_command();
 Command run_command();
+Command predict_command();
 Command library_list_command();
 Command library_export_command();
 Command library_merge_command();

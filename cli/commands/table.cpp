@@ -22,6 +22,7 @@ const std::vector<Command>& commands() {
       replay_command(),
       compile_command(),
       run_command(),
+      predict_command(),
       library_list_command(),
       library_export_command(),
       library_merge_command(),

@@ -4,6 +4,7 @@
 
 #include "tests/cli/json_tables.h"
 #include "tests/cli/support.h"
+#include "tests/graph/support/onnx_file.h"
 
 namespace graft::cli {
 namespace {
@@ -106,6 +107,17 @@ TEST_F(Json, OfSearches) {
   check("`library list`", {"library", "list", file("library")});
   check("`library export`", {"library", "export", file("library"), "--out", file("answers")});
   check("`library merge`", {"library", "merge", file("library-2"), file("answers")});
+}
+
+TEST_F(Json, OfNetworks) {
+  graph::file::GraphFile network;
+  network.input("x", {4, 8}).weight("w", {8, 8}, std::vector<float>(64, 0.5F));
+  network.node("MatMul", {"x", "w"}, {"a"}).node("Relu", {"a"}, {"y"}).output("y");
+  base::replace_file(folder / "net.onnx", network.model());
+  check("`predict`", {"predict", file("net.onnx"), "--platform", "model:sifive-p450"});
+  json_of(quick(
+      {"tune", small, "--platform", "model:sifive-p450", "--model", "random", "--trials", "4", "--out", file("run")}));
+  check("`predict`", {"predict", file("net.onnx"), "--platform", "model:sifive-p450", "--from", file("run")});
 }
 
 TEST_F(Json, OfWorkloadsAndEncodings) {

@@ -306,5 +306,36 @@ TEST(Network, RefusesWhatDoesNotGoTogether) {
   EXPECT_NE(refused({"compile", runs, "--out", runs, "--weights", "file"}).find("no such file"), std::string::npos);
 }
 
+TEST(Predict, ANetworkFromKernelsOfALibrary) {
+  const base::Folder folder;
+  const std::string file = (folder / "net.onnx").string(), library = (folder / "library").string();
+  base::replace_file(file, network());
+  const std::vector<std::string> ask = {"predict",    file,     "--shape",   "batch=1",
+                                        "--platform", "native", "--library", library};
+  const base::Finished refused = graft(ask);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--library: "), std::string::npos) << refused.err;
+  ASSERT_EQ(graft(quick({"tune", file, "--shape", "batch=1", "--platform", "native", "--model", "random", "--trials",
+                         "4", "--library", library, "--out", (folder / "tuned").string()}))
+                .exit_code,
+            0);
+  const base::Finished text = graft(ask);
+  ASSERT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_NE(text.out.find("measured: 2 of 2 kernels"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("90 % interval"), std::string::npos);
+  // With another extent nothing is known, and all is estimated.
+  std::vector<std::string> other = ask;
+  other[3] = "batch=2";
+  other.push_back("--json");
+  const base::Finished json = graft(other);
+  ASSERT_EQ(json.exit_code, 0) << json.err;
+  const base::Document found = base::parse_json(json.out, "json");
+  EXPECT_EQ(found.at("records").as_integer(), 2);
+  for (const base::Document& kernel : found.at("kernels").as_list()) EXPECT_FALSE(kernel.at("known").as_bool());
+  EXPECT_LT(found.at("total").at("low").as_number(), found.at("total").at("seconds").as_number());
+  EXPECT_LT(found.at("total").at("seconds").as_number(), found.at("total").at("high").as_number());
+  EXPECT_EQ(graft({"predict", "matmul(m=8,n=8,k=8)"}).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace graft::cli

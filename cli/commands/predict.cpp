@@ -1,0 +1,56 @@
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands/commands.h"
+#include "cli/network_flags.h"
+#include "cli/print/predicted_network.h"
+#include "study/flows/predict_network.h"
+
+namespace graft::cli {
+namespace {
+
+struct Flags {
+  std::string network, platform = "native", shape, library;
+  std::vector<std::string> from;
+};
+
+int predict(const Flags& flags, Session& session) {
+  if (!names_network(flags.network))
+    throw base::UserError(flags.network, "is not an ONNX file (its name ends in .onnx)");
+  study::PredictNetworkRequest request;
+  request.model = flags.network;
+  request.shapes = shapes_of(flags.shape);
+  request.platform = tasks::platform_named(flags.platform);
+  request.library = flags.library;
+  request.from.assign(flags.from.begin(), flags.from.end());
+  request.seed = session.seed;
+  const study::PredictedNetwork result = study::predict_network(request);
+  session.output.add(study::to_document(result));
+  print(result, session.output);
+  return done;
+}
+
+}  // namespace
+
+Command predict_command() {
+  return {.name = "predict",
+          .help = "how long a network would take on a platform, from kernels measured there; runs nothing",
+          .examples = {"graft predict resnet50.onnx --platform native --library answers",
+                       "graft predict unet.onnx --from runs/network-resnet18-native,runs/mm512",
+                       "graft predict unet.onnx --platform model:sifive-p450 --shape 'x=1,3,256,256'"},
+          .declare = [](Options& options) -> Action {
+            const auto flags = std::make_shared<Flags>();
+            options.positional("MODEL", flags->network, "ONNX file: a network");
+            options.text("platform", flags->platform, "id or YAML file (graft platform list)");
+            options.text("shape", flags->shape, shape_help);
+            options.text("library", flags->library,
+                         "folder of answers (graft tune --library): those of this platform are what is known of it");
+            options.list("from", flags->from,
+                         "folders of tuned networks, of runs, or of several runs, on this platform: as the library");
+            return [flags](Session& session) { return predict(*flags, session); };
+          }};
+}
+
+}  // namespace graft::cli

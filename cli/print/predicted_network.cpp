@@ -1,0 +1,59 @@
+#include "cli/print/predicted_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/shortened.h"
+#include "base/text.h"
+#include "cli/texts.h"
+
+namespace graft::cli {
+namespace {
+
+std::string range_text(const study::EstimatedSeconds& estimate) {
+  return fmt::format("{} to {}", seconds_text(estimate.low), seconds_text(estimate.high));
+}
+
+}  // namespace
+
+void print(const study::PredictedNetwork& network, Output& out) {
+  out.line(fmt::format("{} on {}, estimated; nothing was run", network.model.string(), network.platform));
+  std::vector<std::size_t> order(network.kernels.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto seconds = [&](std::size_t k) { return double(network.kernels[k].calls) * network.kernels[k].one.seconds; };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return seconds(a) > seconds(b); });
+  Table table({"layer", "calls", "time of one", "90 % interval", "share", "of bound"});
+  double calls = 0, known_calls = 0, known_seconds = 0;
+  std::size_t known = 0;
+  for (const std::size_t k : order) {
+    const study::PredictedKernel& kernel = network.kernels[k];
+    calls += double(kernel.calls);
+    if (kernel.known) ++known, known_calls += double(kernel.calls), known_seconds += seconds(k);
+    table.row({base::shortened(kernel.label), std::to_string(kernel.calls), seconds_text(kernel.one.seconds),
+               kernel.known ? "measured" : range_text(kernel.one), share_text(seconds(k) / network.total.seconds),
+               share_text(kernel.bound_seconds / kernel.one.seconds)});
+  }
+  out.table(table);
+  out.line(fmt::format("\ntime: {}, 90 % interval {}", seconds_text(network.total.seconds), range_text(network.total)));
+  if (network.from_memory.high > 0)
+    out.line(fmt::format("of which constants that come from memory: {} to {}", seconds_text(network.from_memory.low),
+                         seconds_text(network.from_memory.high)));
+  out.line(fmt::format("measured: {} of {}, {} of the time", known, base::counted(network.kernels.size(), "kernel"),
+                       share_text(known_seconds / network.total.seconds)));
+  out.line(fmt::format("fastest known: {:.4g} GFLOP/s, {:.4g} GB/s", network.operations_per_second * 1e-9,
+                       network.bytes_per_second * 1e-9));
+  if (network.records == 0) {
+    out.line("no kernel was measured: the interval is wide; --library and --from take results of graft tune");
+    return;
+  }
+  out.line(fmt::format("each of {} predicted by the others: typically {:.2f} times off, {} within 90 % intervals",
+                       base::counted(std::size_t(network.records), "measured kernel"), network.typical_factor,
+                       share_text(network.coverage)));
+}
+
+}  // namespace graft::cli

@@ -1,0 +1,149 @@
+#include "study/flows/predict_network.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "base/statistics.h"
+#include "study/flows/network.h"
+#include "study/knowledge/kernel_speed.h"
+
+namespace graft::study {
+namespace {
+
+constexpr std::int64_t draws = 2000;
+// Kernels are measured one by one, with operands in caches, and each is the fastest of several that were tried. A
+// network's time is a larger sum: by a factor whose logarithm is normal, and by the transfer of constants that caches
+// cannot hold, which takes up to a few times as long as at the speed of the fastest kernel that reads that much. Both
+// as seen with six networks (docs/notebook), from recurrent ones to ResNet-18. Modelled times have neither.
+constexpr double together_mean = 0.1, together_deviation = 0.12;
+constexpr double slowest_transfer = 4;
+
+EstimatedSeconds estimated(const std::vector<double>& seconds) {
+  return {base::median(seconds), base::quantile(seconds, 0.05), base::quantile(seconds, 0.95)};
+}
+
+base::Document document_of(const EstimatedSeconds& estimate) {
+  return base::Document::map().set("seconds", estimate.seconds).set("low", estimate.low).set("high", estimate.high);
+}
+
+// The median factor between estimate and time.
+double typical_factor_of(const meta::GaussianProcess& model) {
+  std::vector<double> factors;
+  for (const meta::GaussianProcess::LeftOut& each : model.left_out()) factors.push_back(std::exp(std::abs(each.error)));
+  return base::median(factors);
+}
+
+// Bytes of constants that have to come from memory in each run: all that are read, if a core's caches cannot hold them.
+double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target) {
+  std::map<std::size_t, double> read;  // by buffer
+  for (const graph::Plan::Call& call : plan.calls) {
+    const KernelWork work = work_of(plan.kernels[std::size_t(call.kernel)].workload);
+    for (std::size_t i = 0; i < call.operands.size(); ++i) {
+      const std::size_t whole = graph::whole_of(plan, call.operands[i]);
+      if (plan.buffers[whole].where == graph::Plan::Buffer::Where::constant) read[whole] += work.operand_bytes[i];
+    }
+  }
+  double bytes = 0;
+  for (const auto& [buffer, part] : read) bytes += std::min(part, double(plan.buffers[buffer].bytes()));
+  return bytes > double(target.l2_bytes.value_or(0)) ? bytes : 0;
+}
+
+}  // namespace
+
+PredictedNetwork predict_network(const PredictNetworkRequest& request) {
+  const Network network = read_network(request.model, request.shapes, request.platform.target);
+  const std::vector<MeasuredKernel> measured = measured_kernels(
+      request.library.empty() ? std::nullopt : std::optional(request.library), request.from, request.platform);
+  const std::optional<Roofline> roofline = roofline_of(request.platform, measured);
+  if (!roofline)
+    throw base::UserError(request.platform.name,
+                          "no kernel that was measured on it is known; `library` or `from` name folders with some, and "
+                          "graft tune makes such folders");
+  std::map<std::uint64_t, double> known;
+  for (const MeasuredKernel& kernel : measured) known.emplace(kernel.workload.key(), kernel.seconds);
+  std::vector<codegen::Workload> unknown;
+  std::vector<meta::Place> places;
+  for (const graph::Plan::Kernel& kernel : network.plan.kernels) {
+    if (known.contains(kernel.workload.key())) continue;
+    unknown.push_back(kernel.workload);
+    places.push_back(speed_place(kernel.workload));
+  }
+  const meta::GaussianProcess model = speed_model(*roofline, measured, unknown);
+  const auto drawn = model.drawn(places, draws, base::Stream(request.seed, "predict network: kernels"));
+
+  PredictedNetwork out;
+  out.model = request.model;
+  out.platform = request.platform.name;
+  out.records = std::int64_t(measured.size());
+  out.operations_per_second = roofline->operations_per_second;
+  out.bytes_per_second = roofline->bytes_per_second;
+  out.coverage = measured.empty() ? std::nan("") : model.coverage();
+  out.typical_factor = typical_factor_of(model);
+  std::vector<double> sums(std::size_t(draws), 0), late(sums.size(), 0);
+  std::size_t next = 0;  // of `unknown`
+  for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
+    const graph::Plan::Kernel& kernel = network.plan.kernels[k];
+    const auto first = std::find_if(network.plan.calls.begin(), network.plan.calls.end(),
+                                    [&](const graph::Plan::Call& call) { return call.kernel == int(k); });
+    PredictedKernel& each = out.kernels.emplace_back();
+    each.workload = kernel.workload.text();
+    each.label = first->label;
+    each.calls = kernel.calls;
+    each.bound_seconds = roofline->bound_seconds(work_of(kernel.workload));
+    std::vector<double> seconds(sums.size());
+    if (const auto found = known.find(kernel.workload.key()); found != known.end()) {
+      each.known = true;
+      std::fill(seconds.begin(), seconds.end(), found->second);
+    } else {
+      for (std::size_t d = 0; d < seconds.size(); ++d) seconds[d] = each.bound_seconds * std::exp(-drawn[d][next]);
+      ++next;
+    }
+    each.one = estimated(seconds);
+    for (std::size_t d = 0; d < sums.size(); ++d) sums[d] += double(kernel.calls) * seconds[d];
+  }
+  if (!std::holds_alternative<tasks::Modelled>(request.platform.how)) {
+    const double transfer =
+        slowest_transfer * bytes_from_memory(network.plan, request.platform.target) / roofline->far_bytes_per_second;
+    base::Stream stream(request.seed, "predict network: all calls");
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      late[d] = transfer * stream.uniform();
+      sums[d] = sums[d] * std::exp(together_mean + together_deviation * stream.normal()) + late[d];
+    }
+  }
+  out.from_memory = estimated(late);
+  out.total = estimated(sums);
+  return out;
+}
+
+base::Document to_document(const PredictedNetwork& network) {
+  base::Document kernels = base::Document::list();
+  for (const PredictedKernel& kernel : network.kernels)
+    kernels.push(base::Document::map()
+                     .set("workload", kernel.workload)
+                     .set("calls", kernel.calls)
+                     .set("label", kernel.label)
+                     .set("known", kernel.known)
+                     .set("bound_seconds", kernel.bound_seconds)
+                     .set("one", document_of(kernel.one)));
+  return base::Document::map()
+      .set("model", network.model.string())
+      .set("platform", network.platform)
+      .set("total", document_of(network.total))
+      .set("from_memory", document_of(network.from_memory))
+      .set("kernels", std::move(kernels))
+      .set("records", network.records)
+      .set("coverage", network.coverage)
+      .set("typical_factor", network.typical_factor)
+      .set("operations_per_second", network.operations_per_second)
+      .set("bytes_per_second", network.bytes_per_second);
+}
+
+}  // namespace graft::study

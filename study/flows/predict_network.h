@@ -1,0 +1,59 @@
+// How long a network takes, without running anything: from what was measured on the platform of its kernels and of
+// others. It is an estimate for kernels tuned as the measured ones were, with an interval.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/document.h"
+#include "graph/onnx.h"
+#include "tasks/platform.h"
+
+namespace graft::study {
+
+struct PredictNetworkRequest {
+  std::filesystem::path model;  // ONNX
+  graph::Shapes shapes;         // of inputs (graph/onnx.h)
+  tasks::Platform platform;
+  std::filesystem::path library;            // of answers, those of this platform; "": none
+  std::vector<std::filesystem::path> from;  // folders of tuned networks and runs on this platform
+  std::uint64_t seed = 1;                   // of the draws that the interval is made of
+};
+
+// A median, and the ends of the central 90 % interval.
+struct EstimatedSeconds {
+  double seconds = 0, low = 0, high = 0;
+};
+
+struct PredictedKernel {
+  std::string workload, label;  // of its first call
+  std::int64_t calls = 0;
+  bool known = false;        // measured on the platform
+  double bound_seconds = 0;  // of one call, at the highest speeds of the platform that are known (Roofline)
+  EstimatedSeconds one;      // call
+};
+
+struct PredictedNetwork {
+  std::filesystem::path model;
+  std::string platform;
+  std::vector<PredictedKernel> kernels;  // in the plan's order
+  // What all calls take longer than measured ones, whose operands are in caches: of constants that are not.
+  EstimatedSeconds from_memory;
+  EstimatedSeconds total;
+  std::int64_t records = 0;  // measured kernels that it is made of
+  // Each of these predicted by the others (by those of other folders, if there are several): the part whose 90 %
+  // intervals hold the measured time, and the median factor between estimate and time. NaN without records.
+  double coverage = 0, typical_factor = 0;
+  double operations_per_second = 0, bytes_per_second = 0;  // the highest speeds known
+};
+
+// UserError as study::read_network; for a source that is not one, or of another platform; if nothing is known of the
+// platform's speed.
+PredictedNetwork predict_network(const PredictNetworkRequest& request);
+
+// {"model":...,"platform":...,"estimate":{"seconds":...,"low":...,"high":...},"kernels":[...],...}
+base::Document to_document(const PredictedNetwork& network);
+
+}  // namespace graft::study
