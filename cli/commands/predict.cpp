@@ -12,7 +12,8 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string network, platform = "native", shape, library;
+  std::string network, platform = "native", library;
+  NetworkFlags left_open;
   std::vector<std::string> from;
 };
 
@@ -21,7 +22,8 @@ int predict(const Flags& flags, Session& session) {
     throw base::UserError(flags.network, "is not an ONNX file (its name ends in .onnx)");
   study::PredictNetworkRequest request;
   request.model = flags.network;
-  request.shapes = shapes_of(flags.shape);
+  request.shapes = flags.left_open.shapes();
+  request.constants = flags.left_open.constants();
   request.platform = tasks::platform_named(flags.platform);
   request.library = flags.library;
   request.from.assign(flags.from.begin(), flags.from.end());
@@ -37,14 +39,13 @@ int predict(const Flags& flags, Session& session) {
 Command predict_command() {
   return {.name = "predict",
           .help = "how long a network would take on a platform, from kernels measured there; runs nothing",
-          .examples = {"graft predict resnet50.onnx --platform native --library answers",
-                       "graft predict unet.onnx --from runs/network-resnet18-native,runs/mm512",
-                       "graft predict unet.onnx --platform model:sifive-p450 --shape 'x=1,3,256,256'"},
+          .examples = {"graft predict resnet18.onnx --from runs/resnet18",
+                       "graft predict resnet18.onnx --platform model:sifive-p450"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
             options.positional("MODEL", flags->network, "ONNX file: a network");
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
-            options.text("shape", flags->shape, shape_help);
+            flags->left_open.declare(options);
             options.text("library", flags->library,
                          "folder of answers (graft tune --library): those of this platform are what is known of it");
             options.list("from", flags->from,

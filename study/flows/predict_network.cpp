@@ -45,7 +45,7 @@ double typical_factor_of(const meta::GaussianProcess& model) {
 double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target) {
   std::map<std::size_t, double> read;  // by buffer
   for (const graph::Plan::Call& call : plan.calls) {
-    const KernelWork work = work_of(plan.kernels[std::size_t(call.kernel)].workload);
+    const KernelWork work = kernel_work_of(plan.kernels[std::size_t(call.kernel)].workload);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const std::size_t whole = graph::whole_of(plan, call.operands[i]);
       if (plan.buffers[whole].where == graph::Plan::Buffer::Where::constant) read[whole] += work.operand_bytes[i];
@@ -59,7 +59,7 @@ double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target)
 }  // namespace
 
 PredictedNetwork predict_network(const PredictNetworkRequest& request) {
-  const Network network = read_network(request.model, request.shapes, request.platform.target);
+  const Network network = read_network(request.model, request.shapes, request.constants, request.platform.target);
   const std::vector<MeasuredKernel> measured = measured_kernels(
       request.library.empty() ? std::nullopt : std::optional(request.library), request.from, request.platform);
   const std::optional<Roofline> roofline = roofline_of(request.platform, measured);
@@ -97,7 +97,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
     each.workload = kernel.workload.text();
     each.label = first->label;
     each.calls = kernel.calls;
-    each.bound_seconds = roofline->bound_seconds(work_of(kernel.workload));
+    each.bound_seconds = roofline->bound_seconds(kernel_work_of(kernel.workload));
     std::vector<double> seconds(sums.size());
     if (const auto found = known.find(kernel.workload.key()); found != known.end()) {
       each.known = true;

@@ -136,7 +136,7 @@ std::vector<MeasuredKernel> measured_kernels(const std::optional<fs::path>& libr
   return std::move(kernels).all();
 }
 
-KernelWork work_of(const codegen::Workload& workload) {
+KernelWork kernel_work_of(const codegen::Workload& workload) {
   const codegen::Computation& computation = workload.computation();
   KernelWork work;
   work.operations = double(codegen::flops(computation));
@@ -182,7 +182,7 @@ std::optional<Roofline> roofline_of(const tasks::Platform& platform, const std::
     out.operations_per_second = 2 * vector_bytes / 4 * 1e9 * double(target.threads);
   }
   for (const MeasuredKernel& kernel : kernels) {
-    const KernelWork work = work_of(kernel.workload);
+    const KernelWork work = kernel_work_of(kernel.workload);
     out.operations_per_second = std::max(out.operations_per_second, work.operations / kernel.seconds);
     out.bytes_per_second = std::max(out.bytes_per_second, work.bytes / kernel.seconds);
     if (work.bytes > out.near_bytes)
@@ -194,7 +194,7 @@ std::optional<Roofline> roofline_of(const tasks::Platform& platform, const std::
 
 meta::Place speed_place(const codegen::Workload& workload) {
   const codegen::Computation& computation = workload.computation();
-  const KernelWork work = work_of(workload);
+  const KernelWork work = kernel_work_of(workload);
   // What takes most of the time.
   const codegen::Stage& stage =
       *std::max_element(computation.stages.begin(), computation.stages.end(),
@@ -232,7 +232,7 @@ meta::GaussianProcess speed_model(const Roofline& roofline, const std::vector<Me
   for (const codegen::Workload& workload : workloads) wanted.push_back(speed_place(workload));
   std::vector<std::pair<double, meta::Observation>> near;
   for (const MeasuredKernel& kernel : kernels) {
-    const double reached = roofline.bound_seconds(work_of(kernel.workload)) / kernel.seconds;
+    const double reached = roofline.bound_seconds(kernel_work_of(kernel.workload)) / kernel.seconds;
     if (!(reached > 0)) continue;
     meta::Observation observation{speed_place(kernel.workload), std::log(reached), kernel.source};
     double distance = std::numeric_limits<double>::infinity();

@@ -35,7 +35,7 @@ struct KernelWork {
   std::vector<double> operand_bytes;  // that are read, each once, by number of the operand
   double bytes = 0;                   // these and the result's
 };
-KernelWork work_of(const codegen::Workload& workload);
+KernelWork kernel_work_of(const codegen::Workload& workload);
 
 struct Roofline {
   double operations_per_second = 0;

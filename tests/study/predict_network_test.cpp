@@ -68,12 +68,12 @@ class PredictNetwork : public testing::Test {
 };
 
 TEST(KernelWork, IsOfTheDefinition) {
-  const KernelWork product = work_of(codegen::parse_workload("matmul(m=8,n=16,k=32)"));
+  const KernelWork product = kernel_work_of(codegen::parse_workload("matmul(m=8,n=16,k=32)"));
   EXPECT_EQ(product.operations, 2 * 8 * 16 * 32);
   EXPECT_EQ(product.operand_bytes, (std::vector<double>{4 * 8 * 32, 4 * 32 * 16}));
   EXPECT_EQ(product.bytes, 4 * (8 * 32 + 32 * 16 + 8 * 16));
   // A table counts no more than is looked up.
-  const KernelWork rows = work_of(codegen::parse_workload(
+  const KernelWork rows = kernel_work_of(codegen::parse_workload(
       "input ids[3]: i64; constant table[1000, 8]; output y[i, j] = table[ids[i], j] where i=3, j=8"));
   EXPECT_EQ(rows.operand_bytes.back(), 4 * 3 * 8);
 }
@@ -85,7 +85,7 @@ TEST(Roofline, OfKernelsAndOfProfiles) {
   const std::optional<Roofline> known = roofline_of(native, {{product, 1e-9, 0}, {product, 1e-6, 0}});
   ASSERT_TRUE(known.has_value());
   EXPECT_DOUBLE_EQ(known->operations_per_second, 2 * 64 * 64 * 64 / 1e-9);
-  EXPECT_DOUBLE_EQ(known->bound_seconds(work_of(product)), 1e-9);
+  EXPECT_DOUBLE_EQ(known->bound_seconds(kernel_work_of(product)), 1e-9);
   const std::optional<Roofline> profile = roofline_of(modelled, {});
   ASSERT_TRUE(profile.has_value());
   const double memory = std::get<tasks::Modelled>(modelled.how).profile.memory_gigabytes_per_second * 1e9;
