@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "study/flows/network_program.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 namespace {

@@ -117,6 +117,8 @@ TEST_F(Json, OfNetworks) {
   check("`predict`", {"predict", file("net.onnx"), "--platform", "model:sifive-p450"});
   json_of(quick(
       {"tune", small, "--platform", "model:sifive-p450", "--model", "random", "--trials", "4", "--out", file("run")}));
+  json_of(quick({"tune", file("net.onnx"), "--model", "random", "--trials", "4", "--out", file("tuned")}));
+  check("`run`", {"run", file("tuned"), "--repetitions", "2", "--minimum-ms", "0.1", "--check"});
   check("`predict`", {"predict", file("net.onnx"), "--platform", "model:sifive-p450", "--from", file("run")});
 }
 

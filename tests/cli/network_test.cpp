@@ -8,6 +8,7 @@
 #include <regex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/document.h"
@@ -214,6 +215,29 @@ TEST_F(TunedNetwork, ShowsWhatRunAndBenchFound) {
       R"("largest_error":1e-6}]}})");
   expect_parts(page(),
                {"250 ms (qemu)", "<h3>Accuracy</h3>", "384 elements", "a&lt;b, has 0.12 of", "<td>y</td><td>3</td>"});
+}
+
+// Stopped before every kernel had a program: no sum, and no time where there is none.
+TEST_F(TunedNetwork, HasAPageBeforeItIsComplete) {
+  const std::string name = file("net/network.json");
+  const base::Document kept = base::parse_json(base::read_file(name), name);
+  base::Document kernels = base::Document::list();
+  for (const base::Document& kernel : kept.at("kernels").as_list()) {
+    base::Document each = base::Document::map();
+    const bool first = kernels.as_list().empty();
+    for (const auto& [key, value] : kernel.as_map())
+      if (!first || (key != "answer" && key != "seconds")) each.set(key, value);
+    kernels.push(std::move(each));
+  }
+  base::Document cut = base::Document::map();
+  for (const auto& [key, value] : kept.as_map())
+    if (key != "seconds" && key != "kernels") cut.set(key, value);
+  base::replace_file(name, cut.set("kernels", std::move(kernels)).to_json());
+  const std::string html = page();
+  expect_parts(html, {"first (Conv, Relu) has no program yet", "What is computed together",
+                      "<summary>3 calls</summary>", "0: first (Conv, Relu): no program"});
+  EXPECT_EQ(html.find("Where the time goes"), std::string::npos);
+  EXPECT_EQ(html.find("sum of all calls"), std::string::npos);
 }
 
 TEST_F(TunedNetwork, HasAPageWithoutItsModel) {
