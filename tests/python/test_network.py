@@ -72,5 +72,45 @@ class Network(InFolder):
             graft.load(self.folder)
 
 
+def _field(number, content):
+    """A field of Protocol Buffers: a number, or bytes."""
+    if isinstance(content, int):
+        return bytes([number << 3, content])
+    content = content.encode() if isinstance(content, str) else content
+    assert len(content) < 128
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def _relu():
+    """An ONNX file: y = max(x, 0) of 2 rows of an open number of columns."""
+    shape = b"".join(_field(1, extent) for extent in (_field(1, 2), _field(2, "columns")))
+    value = _field(1, "x") + _field(2, _field(1, _field(1, 1) + _field(2, shape)))
+    node = _field(1, "x") + _field(2, "y") + _field(4, "Relu")
+    return _field(1, 8) + _field(7, _field(1, node) + _field(11, value) + _field(12, _field(1, "y"))) + \
+        _field(8, _field(2, 17))
+
+
+@unittest.skipUnless(shutil.which("cc"), "no C compiler links the network here")
+class TunedNetwork(InFolder):
+    def test_is_compiled_and_called(self):
+        (self.folder / "relu.onnx").write_bytes(_relu())
+        tuned = graft.tune_network(self.folder / "relu.onnx", "native", shapes={"columns": [3]}, trials=2,
+                                   guide="random", out=self.folder / "run", rebuild=0)
+        self.assertTrue(tuned["complete"])
+        self.assertEqual([kernel["calls"] for kernel in tuned["kernels"]], [1])
+        self.assertAlmostEqual(tuned["seconds"], tuned["kernels"][0]["seconds"])
+        x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+        np.testing.assert_array_equal(graft.load(self.folder / "run")(x), np.maximum(x, 0))
+        made = graft.compile_network(self.folder / "run", name="relu", weights_in_file=True)
+        self.assertEqual(made.functions[0].check, "host")
+        graft.write(made, self.folder / "lib")
+        np.testing.assert_array_equal(graft.load(self.folder / "lib")(x=x), np.maximum(x, 0))
+
+    def test_refuses_an_open_shape(self):
+        (self.folder / "relu.onnx").write_bytes(_relu())
+        with self.assertRaisesRegex(graft.Mistake, "columns"):
+            graft.tune_network(self.folder / "relu.onnx", "native", out=self.folder / "run")
+
+
 if __name__ == "__main__":
     unittest.main()
