@@ -17,9 +17,9 @@
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
 #include "study/flows/compile_network.h"
-#include "study/flows/network.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
+#include "study/flows/network.h"
 #include "study/flows/predict.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
@@ -598,10 +598,10 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
     const study::TunedNetwork tuned = study::tune_network(request, monitor);
     TunedNetwork out{tuned.folder, {}, tuned.seconds, tuned.complete};
     for (const study::NetworkKernel& kernel : tuned.kernels)
-      out.kernels.push_back({kernel.label, kernel.workload.text(), kernel.calls,
-                             kernel.answer ? datasets::seconds_of(kernel.answer->measurement)
-                                           : std::numeric_limits<double>::quiet_NaN(),
-                             kernel.trials});
+      out.kernels.push_back(
+          {kernel.label, kernel.workload.text(), kernel.calls,
+           kernel.answer ? datasets::seconds_of(kernel.answer->measurement) : std::numeric_limits<double>::quiet_NaN(),
+           kernel.trials});
     return out;
   });
 }
@@ -617,7 +617,7 @@ Compiled compile_network(const std::filesystem::path& folder, const CompileNetwo
     base::SharedMonitor monitor(watch);
     study::CompiledNetwork made = study::compile_network(request, monitor);
     Compiled compiled;
-    compiled.functions.push_back({settings.name + "_run", "", made.check, 0, 0, made.arena_bytes});
+    compiled.functions.push_back({made.name + "_run", "", made.check, 0, 0, made.arena_bytes});
     compiled.files = std::move(made.files);
     compiled.executable = made.executable;
     return compiled;

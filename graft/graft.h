@@ -170,9 +170,9 @@ struct Measured {
 };
 
 // The search of tune, for whoever measures by other means: ask, measure, tell, and again. Asked for 32 schedules at a
-// time and told what tune measured, it asks for what tune measures. Deterministic in seed, in what was told, and in what
-// was asked for since: a search is continued by telling another one what it was told, without asking. Calls from several
-// threads wait for each other.
+// time and told what tune measured, it asks for what tune measures. Deterministic in seed, in what was told, and in
+// what was asked for since: a search is continued by telling another one what it was told, without asking. Calls from
+// several threads wait for each other.
 class GRAFT_API Search {
  public:
   Search(const Workload& workload, const Platform& platform, const SearchSettings& settings = {});
@@ -382,7 +382,7 @@ GRAFT_API TunedNetwork tune_network(const std::filesystem::path& model, const Pl
 
 struct CompileNetworkSettings {
   CompileSettings::Format format = CompileSettings::Format::library;
-  std::string name = "network";  // of the library, whose function is NAME_run
+  std::string name = "";         // of the library, whose function is NAME_run; "": as the model's file
   bool weights_in_file = false;  // NAME.weights, instead of data of the code
   Watch watch = {};
 };

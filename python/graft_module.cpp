@@ -256,7 +256,7 @@ const char* const tune_network_doc =
 
 const char* const compile_network_doc =
     "Compiles the folder of a tuned network into a library whose function is NAME_run, and checks its results.\n\n"
-    "format: library, object or bench; weights_in_file: NAME.weights instead of data of the code. write() writes it, "
+    "format: library, object or bench; name: default, the model's; weights_in_file: NAME.weights instead of data of the code. write() writes it, "
     "load() calls it.";
 
 const char* const compile_doc =
@@ -614,7 +614,7 @@ void add_calls(py::module_& module) {
         return waiting.run([&] { return compile_network(folder, settings); });
       },
       compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library",
-      py::arg("name") = "network", py::arg("weights_in_file") = false, py::arg("progress") = none,
+      py::arg("name") = "", py::arg("weights_in_file") = false, py::arg("progress") = none,
       py::arg("note") = none, py::arg("stop") = none);
 
   module.def(

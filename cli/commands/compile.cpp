@@ -20,7 +20,7 @@ using Flags = CompileFlags;
 study::CompileRequest request_of(const Flags& flags, const Session& session) {
   study::CompileRequest request;
   request.runs.assign(flags.runs.begin(), flags.runs.end());
-  request.name = flags.name;
+  if (!flags.name.empty()) request.name = flags.name;
   request.variants = flags.variants;
   request.threads = session.threads;
   if (!flags.constants.empty()) {
@@ -107,7 +107,9 @@ Command compile_command() {
             options.text("format", flags->format,
                          "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
                          "object with the header; bench: programs that check and time themselves");
-            options.text("name", flags->name, "of the library: libNAME.a, NAME.h, NAME.json");
+            options.text(
+                "name", flags->name,
+                "of the library: libNAME.a, NAME.h, NAME.json; default: kernels, of a network as the model's file");
             options.list("function", flags->functions,
                          "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
             options.integer("variants", flags->variants, 1,

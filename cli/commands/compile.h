@@ -14,7 +14,7 @@ namespace graft::cli {
 
 struct CompileFlags {
   std::vector<std::string> runs, functions;
-  std::string out, name = "kernels", format = "library", constants;
+  std::string out, name, format = "library", constants;
   std::string weights = "code";
   std::int64_t variants = 1;
 };

@@ -198,7 +198,7 @@ def compile_network(
     folder: _PathLike,
     *,
     format: str = "library",
-    name: str = "network",
+    name: str = "",
     weights_in_file: bool = False,
     progress: Optional[_Progress] = None,
     note: Optional[_Note] = None,

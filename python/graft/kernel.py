@@ -307,7 +307,8 @@ def load(folder: Union[str, "os.PathLike[str]"], function: Optional[str] = None,
     """What a folder has that graft made for C: a Network, or the Kernel of a library (`function`, where there are
     several). Of the folder of a tuned network (graft tune MODEL.onnx, tune_network()) the Network that it is compiled
     to, here and now."""
-    if (pathlib.Path(folder) / "network.json").is_file():
+    tuned = pathlib.Path(folder) / "network.json"
+    if tuned.is_file() and json.loads(tuned.read_text()).get("kind") == "network":
         with tempfile.TemporaryDirectory(prefix="graft-") as made:
             _write(_compile_network(folder), made)
             return load(made, function, cc=cc)

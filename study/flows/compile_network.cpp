@@ -103,8 +103,10 @@ void refuse_wrong(const NetworkProgram& program, const NetworkCheck& check) {
 
 CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor) {
   const TunedNetwork tuned = read_tuned_network(request.folder);
-  NetworkProgram program = program_of(tuned, request.name, monitor);
+  const std::string name = request.name.empty() ? tuned.model.stem().string() : request.name;
+  NetworkProgram program = program_of(tuned, name, monitor);
   CompiledNetwork out;
+  out.name = program.sequence.name;
   out.platform = tuned.platform.name;
   out.arena_bytes = program.sequence.arena_bytes;
   out.peak_bytes = program.peak_bytes;
@@ -124,9 +126,9 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   if (request.format == CompileFormat::bench) {
     if (!runner.where)
       throw base::Failure(
-          fmt::format("{}: a program that checks itself must run here once, but {}", request.name, runner.reason));
+          fmt::format("{}: a program that checks itself must run here once, but {}", name, runner.reason));
     codegen::RunSettings settings{bench_repetitions, bench_seconds, 0, 0, {}};
-    settings.self_checks = {{request.name, base::hash_bytes(outputs)}};
+    settings.self_checks = {{name, base::hash_bytes(outputs)}};
     auto executable = codegen::link_sequence_program(program.sequence, bytes_of(program.sequence, inputs), settings);
     if (!executable) throw base::Failure(executable.reason().text);
     out.files[program.sequence.name] = std::move(executable).value();

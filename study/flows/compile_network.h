@@ -31,13 +31,13 @@ struct NetworkCheck {
 struct CompileNetworkRequest {
   std::filesystem::path folder;  // of tune_network
   CompileFormat format = CompileFormat::library;
-  std::string name = "network";  // of the library and its functions
+  std::string name = "";         // of the library and its functions; "": as the model's file
   bool weights_in_file = false;  // NAME.weights, instead of data of the code
   std::uint64_t seed = 1;        // of the inputs of the check
 };
 
 struct CompiledNetwork {
-  std::string platform;
+  std::string name, platform;
   std::string check, unchecked;  // "host", "qemu", "remote", or "none" and why
   std::optional<NetworkCheck> results;
   std::int64_t arena_bytes = 0, peak_bytes = 0;  // of memory, and what lives at once at most

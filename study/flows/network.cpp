@@ -160,8 +160,13 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   return out;
 }
 
+// A library of that name has a file of that name, too.
 bool is_network_folder(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / file_name);
+  const std::filesystem::path file = folder / file_name;
+  if (!std::filesystem::exists(file)) return false;
+  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  const base::Document* const kind = document.is_map() ? document.find("kind") : nullptr;
+  return kind != nullptr && kind->is_string() && kind->as_string() == "network";
 }
 
 TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
