@@ -64,6 +64,8 @@ void print(const study::TunedNetwork& network, Output& out) {
   out.line(fmt::format("{} on {}", network.model.string(), network.platform.name));
   out.table(kernels_table(network, roofs_of(network)));
   if (std::isfinite(network.seconds)) out.line(fmt::format("\nsum of all calls: {}", seconds_text(network.seconds)));
+  if (network.in_place_seconds)
+    out.line(fmt::format("within the network: {}", seconds_text(*network.in_place_seconds)));
   out.line(fmt::format("folder: {}", network.folder.string()));
 }
 

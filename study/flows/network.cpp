@@ -12,6 +12,7 @@
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
 #include "study/flows/compile.h"
+#include "study/flows/network_choice.h"
 #include "study/inputs/request.h"
 
 namespace graft::study {
@@ -119,6 +120,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
                    platform,
                    {},
                    0,
+                   {},
                    false};
   if (is_network_folder(out.folder)) {
     const TunedNetwork before = read_tuned_network(out.folder);
@@ -149,6 +151,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     const TuneAllResult tuned = tune_all(all, monitor);
     for (std::size_t k = 0; k < out.kernels.size(); ++k) take(tuned.searches[k], all.searches[k], out.kernels[k]);
     out.complete = tuned.complete;
+    if (out.complete) choose_in_place(out, monitor);
   } else {
     out.complete = true;
   }
@@ -198,6 +201,8 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     if (const base::Document* const answer = each.find("answer")) kernel.answer = known_answer_from(*answer);
   }
   out.seconds = sum_of(out.kernels);
+  if (const base::Document* const in_place = document.find("in_place_seconds"))
+    out.in_place_seconds = in_place->as_number();
   out.complete = document.at("complete").as_bool();
   return out;
 }
@@ -225,6 +230,7 @@ base::Document to_document(const TunedNetwork& network) {
       .set("constants", constants_document(network.constants))
       .set("platform", network.platform.name);
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
+  if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }
 

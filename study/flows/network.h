@@ -66,9 +66,10 @@ struct TunedNetwork {
   graph::Shapes shapes;
   graph::Numbers constants;
   tasks::Platform platform;
-  std::vector<NetworkKernel> kernels;  // in the plan's order
-  double seconds = 0;                  // the sum of all calls; infinite while a kernel has no answer
-  bool complete = false;               // false: stopped; the same request continues it
+  std::vector<NetworkKernel> kernels;      // in the plan's order
+  double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
+  std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
+  bool complete = false;                   // false: stopped; the same request continues it
 };
 
 // The default folder: "runs/network-MODEL-PLATFORM".

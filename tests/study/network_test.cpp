@@ -82,6 +82,7 @@ TEST(Network, IsTunedContinuedAndCompiled) {
     seconds += double(kernel.calls) * datasets::seconds_of(kernel.answer->measurement);
   }
   EXPECT_DOUBLE_EQ(tuned.seconds, seconds);
+  EXPECT_GT(tuned.in_place_seconds.value_or(0), 0);
   EXPECT_LE(trials, 2 * std::int64_t(tuned.kernels.size()));
 
   EXPECT_TRUE(is_network_folder(folder / "run"));
