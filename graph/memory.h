@@ -19,7 +19,8 @@ struct Places {
 };
 
 // No two that live at the same time overlap. The largest first, each where it fits best between those that are placed:
-// Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020 ("greedy by size").
+// Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020 ("greedy by size"); then other
+// orders, as long as the memory is larger than the peak. The same for the same buffers.
 Places placed(std::span<const Lifetime> buffers);
 
 // The largest sum of bytes (each a multiple of 64) that live during one call: no places can need less.

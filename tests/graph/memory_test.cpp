@@ -63,7 +63,7 @@ TEST(Memory, IsSeldomMoreThanThePeak) {
     EXPECT_GE(places.bytes, peak_bytes(buffers));
     most = std::max(most, double(places.bytes) / double(peak_bytes(buffers)));
   }
-  EXPECT_LE(most, 1.5);
+  EXPECT_LE(most, 1.15);
 }
 
 }  // namespace
