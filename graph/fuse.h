@@ -21,7 +21,8 @@ struct Group {
 
 struct Groups {
   std::vector<Group> groups;  // in an order in which they can run
-  // The graph's values, and behind them those within nodes that are more than one group: steps of a recurrent layer.
+  // The graph's values, followed by values within nodes that become several groups, such as the steps of a recurrent
+  // layer.
   std::vector<Value> values;
   // By value: where its elements are. A view has those of another value, in another shape, or a part of them.
   struct Source {

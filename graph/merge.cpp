@@ -320,7 +320,8 @@ Part flattened(Part part) {
   };
   std::vector<Affine> forms;
   for (const Access& access : stage.value.loads) forms.push_back(flat(access.tensor, access.index));
-  // Axes from the last one to the first: each joins the one behind it where all forms go through both in one line.
+  // From the last axis to the first: an axis is merged with the next inner one if every form visits the two as one
+  // continuous run.
   struct Run {
     std::vector<int> axes;  // the last one first
     std::int64_t extent = 1;

@@ -105,7 +105,7 @@ class Planner {
   void add(Plan::Call call, const std::string& text) {
     const codegen::Workload workload = codegen::parse_workload(text);
     const auto [known, is_new] = kernels_.emplace(workload.key(), int(plan_.kernels.size()));
-    if (is_new) plan_.kernels.push_back({workload, 0});
+    if (is_new) plan_.kernels.push_back({workload, 0, call.label});
     call.kernel = known->second;
     ++plan_.kernels[std::size_t(call.kernel)].calls;
     plan_.calls.push_back(std::move(call));

@@ -22,6 +22,7 @@ struct Plan {
   struct Kernel {
     codegen::Workload workload;  // operands x0, x1, ..., output y
     std::int64_t calls = 0;
+    std::string label;  // of its first call
   };
   // A tensor in memory, row-major.
   struct Buffer {
@@ -56,7 +57,7 @@ std::size_t whole_of(const Plan& plan, int buffer);
 // the same elements is copied there. UserError names a node that is not supported.
 Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place);
 
-// The lifetimes of the arena's buffers, in the order of Plan::buffers, and behind them of each call's scratch.
+// The lifetimes of the arena's buffers, in the order of Plan::buffers, followed by those of each call's scratch.
 struct ArenaUse {
   std::vector<Lifetime> lifetimes;
   std::vector<int> lifetime_of_buffer;  // -1: not in the arena

@@ -58,9 +58,6 @@ struct Kind {
 base::Document print_kernels(const study::Network& network, const PlannedNetwork& planned,
                              const tasks::Platform& platform, Output& out) {
   const graph::Plan& plan = network.plan;
-  std::vector<std::string> labels(plan.kernels.size());
-  for (const graph::Plan::Call& call : plan.calls)
-    if (std::string& label = labels[std::size_t(call.kernel)]; label.empty()) label = call.label;
   std::vector<std::optional<study::Roof>> roofs;
   for (const graph::Plan::Kernel& kernel : plan.kernels) roofs.push_back(study::roof_of(platform, kernel.workload));
   const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
@@ -86,14 +83,14 @@ base::Document print_kernels(const study::Network& network, const PlannedNetwork
                               .set("operations", codegen::flops(kernel.workload))
                               .set("bytes", std::int64_t(work.bytes))
                               .set("share", share)
-                              .set("first_call", labels[k]);
+                              .set("first_call", kernel.label);
     if (roofs[k]) {
       const double seconds = work.seconds_below(*roofs[k]);
       least += double(kernel.calls) * seconds;
       each.set("least_seconds", seconds);
     }
     if (bounded) cells.push_back(roofs[k] ? seconds_text(work.seconds_below(*roofs[k])) : "-");
-    cells.push_back(labels[k]);
+    cells.push_back(kernel.label);
     table.row(std::move(cells));
     list.push(std::move(each));
   }

@@ -35,9 +35,9 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
                                          Layouts layouts = Layouts::given);
 
 // Whether the sketches above can take all stages together, so that no result between them need go through memory as a
-// whole: stages without a reduction only if it is one; one that reduces with stages before it that it can absorb and
-// stages behind it that can be applied at its write-back; or several over the same rows. `computation` is
-// with_padding_stages (expression/padding.h); copies that pad count as absorbed.
+// whole. They can if there is a single stage, which reduces nothing; or one stage that reduces, earlier stages that it
+// can absorb, and later ones that can be applied at its write-back; or several stages over the same rows. `computation`
+// is with_padding_stages (expression/padding.h); copies that pad count as absorbed.
 bool schedules_together(const Computation& computation, const Target& target);
 
 }  // namespace graft::codegen

@@ -46,12 +46,8 @@ base::Document constants_document(const graph::Numbers& constants) {
   return out;
 }
 
-NetworkKernel kernel_of(const graph::Plan& plan, std::size_t kernel) {
-  NetworkKernel out{plan.kernels[kernel].workload, plan.kernels[kernel].calls, "", {}, {}, 0, {}, ""};
-  const auto first = std::find_if(plan.calls.begin(), plan.calls.end(),
-                                  [&](const graph::Plan::Call& call) { return call.kernel == int(kernel); });
-  out.label = first->label;
-  return out;
+NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
+  return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, ""};
 }
 
 KnownAnswer known_of(const TuneResult& result, const TuneRequest& request) {
@@ -132,7 +128,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   }
   TuneAllRequest all;
   for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
-    out.kernels.push_back(kernel_of(network.plan, k));
+    out.kernels.push_back(kernel_of(network.plan.kernels[k]));
     TuneRequest search = request.each;
     search.workload = network.plan.kernels[k].workload;
     search.out = out.folder / kernel_folder(k, search.workload);
@@ -151,7 +147,9 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     const TuneAllResult tuned = tune_all(all, monitor);
     for (std::size_t k = 0; k < out.kernels.size(); ++k) take(tuned.searches[k], all.searches[k], out.kernels[k]);
     out.complete = tuned.complete;
-    if (out.complete) choose_in_place(out, monitor);
+    const bool searched = std::any_of(out.kernels.begin(), out.kernels.end(),
+                                      [](const NetworkKernel& kernel) { return !kernel.run.empty(); });
+    if (out.complete && searched) choose_in_place(out, monitor);
   } else {
     out.complete = true;
   }

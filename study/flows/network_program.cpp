@@ -111,10 +111,6 @@ class Builder {
                                      fmt::format("{}_kernel{}", made_.sequence.name, k));
       if (!object) throw failed(object.reason());
       made_.sequence.kernels.push_back(std::move(object).value());
-      std::string steps;
-      if (const auto schedule = codegen::schedule(kernel.answer->candidate))
-        for (const codegen::Step& step : *schedule) steps += (steps.empty() ? "" : "\n") + codegen::to_text(step);
-      made_.schedules.push_back(std::move(steps));
     }
   }
 

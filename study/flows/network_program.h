@@ -13,9 +13,8 @@ namespace graft::study {
 
 struct NetworkProgram {
   Network network;
-  codegen::Sequence sequence;          // calls in the order of the plan
-  std::int64_t peak_bytes = 0;         // that live at once at most: no arena can be smaller
-  std::vector<std::string> schedules;  // by kernel, for people
+  codegen::Sequence sequence;   // calls in the order of the plan
+  std::int64_t peak_bytes = 0;  // that live at once at most: no arena can be smaller
 };
 
 // UserError if a kernel has no answer, or the model is not the one that was tuned any more; Failure if code cannot be

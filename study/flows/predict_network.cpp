@@ -91,11 +91,9 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   std::size_t next = 0;  // of `unknown`
   for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
     const graph::Plan::Kernel& kernel = network.plan.kernels[k];
-    const auto first = std::find_if(network.plan.calls.begin(), network.plan.calls.end(),
-                                    [&](const graph::Plan::Call& call) { return call.kernel == int(k); });
     PredictedKernel& each = out.kernels.emplace_back();
     each.workload = kernel.workload.text();
-    each.label = first->label;
+    each.label = kernel.label;
     each.calls = kernel.calls;
     each.bound_seconds = roofline->bound_seconds(kernel_work_of(kernel.workload));
     std::vector<double> seconds(sums.size());

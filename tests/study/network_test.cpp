@@ -162,6 +162,7 @@ TEST(Network, IsAnsweredFromALibrary) {
     EXPECT_TRUE(kernel.answer.has_value());
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "again" / "kernels"));
+  EXPECT_FALSE(again.in_place_seconds.has_value());  // nothing was run
   EXPECT_TRUE(compile_network({.folder = folder / "again"}, monitor).results->right());
 }
 
