@@ -81,6 +81,24 @@ std::vector<std::uint64_t> hashes_of(const base::Arrays& arrays, const std::stri
   return hashes;
 }
 
+void put_under(const std::string& array_prefix, const std::string& attribute_prefix, const base::Arrays& part,
+               base::Arrays& arrays) {
+  for (const auto& [name, array] : part.arrays) arrays.arrays[array_prefix + name] = array;
+  for (const auto& [name, text] : part.attributes) arrays.attributes[attribute_prefix + name] = text;
+}
+
+base::Arrays arrays_under(const std::string& array_prefix, const std::string& attribute_prefix,
+                          const base::Arrays& arrays) {
+  base::Arrays out;
+  for (const auto& [name, array] : arrays.arrays) {
+    if (name.starts_with(array_prefix)) out.arrays[name.substr(array_prefix.size())] = array;
+  }
+  for (const auto& [name, text] : arrays.attributes) {
+    if (name.starts_with(attribute_prefix)) out.attributes[name.substr(attribute_prefix.size())] = text;
+  }
+  return out;
+}
+
 void put(const NetworkShape& shape, base::Arrays& arrays) {
   arrays.attributes["network"] = name_of(shape.kind);
   put_integers(arrays, "hidden", shape.hidden);

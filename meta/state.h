@@ -26,6 +26,12 @@ std::vector<std::int64_t> integers_of(const base::Arrays& arrays, const std::str
 void put_hashes(base::Arrays& arrays, const std::string& name, const std::vector<std::uint64_t>& hashes);
 std::vector<std::uint64_t> hashes_of(const base::Arrays& arrays, const std::string& name, std::int64_t expected = -1);
 
+// The arrays and attributes of a part under names with a prefix, and back.
+void put_under(const std::string& array_prefix, const std::string& attribute_prefix, const base::Arrays& part,
+               base::Arrays& arrays);
+base::Arrays arrays_under(const std::string& array_prefix, const std::string& attribute_prefix,
+                          const base::Arrays& arrays);
+
 // A network's shape except its inputs. A state without a kind is of an MLP, as in early versions.
 void put(const NetworkShape& shape, base::Arrays& arrays);
 NetworkShape shape_from(const base::Arrays& arrays, std::int64_t inputs);

@@ -46,16 +46,20 @@ Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<c
           std::move(objective)};
 }
 
-void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support, std::int64_t steps,
-             double rate, bool head_only, const std::function<void(std::int64_t)>& on_step) {
+void descend(const Network& network, std::vector<float>& theta, const Batch<float>& support,
+             const Adaptation::Descent& descent, bool head_only, const std::function<void(std::int64_t)>& on_step) {
   Adam adam(theta.size());
   std::vector<float> gradient(theta.size());
-  for (std::int64_t k = 1; k <= steps; ++k) {
+  for (std::int64_t k = 1; k <= descent.steps; ++k) {
     loss_gradient<float>(network, theta, support, gradient);
     for (const ParameterBlock& block : network.layout()) {
       if (head_only && !block.head) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
     }
-    adam.step(theta, gradient, rate);
+    if (descent.adam) {
+      adam.step(theta, gradient, double(descent.rate));
+    } else {
+      for (std::size_t i = 0; i < theta.size(); ++i) theta[i] -= descent.rate * gradient[i];
+    }
     if (on_step) on_step(k);
   }
 }
@@ -71,7 +75,7 @@ std::vector<float> adapted_parameters(const Network& network, const Adaptation& 
   const Adaptation::Descent* const descent = adaptation.descent_for(shots_per_workload);
   if (support.objective.empty() || descent == nullptr) return current;
   const std::vector<float> before = current;
-  descend(network, current, support, descent->steps, double(descent->rate), adaptation.head_only);
+  descend(network, current, support, *descent, adaptation.head_only);
   return finite(current) ? current : before;
 }
 
@@ -81,15 +85,17 @@ void put(const Adaptation& adaptation, base::Arrays& arrays) {
   put_integers(arrays, "inner_steps", {adaptation.rates.steps});
   put_integers(arrays, "inner_rates_per_parameter", {adaptation.rates.per_parameter ? 1 : 0});
   if (adaptation.head_only) put_integers(arrays, "descent_head_only", {1});
-  std::vector<std::int64_t> shots, steps;
+  std::vector<std::int64_t> shots, steps, adam;
   std::vector<float> rates;
   for (const Adaptation::Descent& descent : adaptation.descents) {
     shots.push_back(descent.shots);
     steps.push_back(descent.steps);
+    adam.push_back(descent.adam ? 1 : 0);
     rates.push_back(descent.rate);
   }
   put_integers(arrays, "descent_shots", shots);
   put_integers(arrays, "descent_steps", steps);
+  put_integers(arrays, "descent_adam", adam);
   put_values(arrays, "descent_rates", rates);
 }
 
@@ -114,7 +120,11 @@ Adaptation adaptation_from(const base::Arrays& arrays, const std::vector<Paramet
   const std::vector<float>& rates = values_of(arrays, "descent_rates", std::int64_t(shots.size()));
   if (steps.size() != shots.size())
     throw base::UserError("attribute 'descent_steps': as many as descent_shots expected");
-  for (std::size_t i = 0; i < shots.size(); ++i) out.descents.push_back({shots[i], steps[i], rates[i]});
+  // All were Adam's once.
+  std::vector<std::int64_t> adam(shots.size(), 1);
+  if (arrays.attributes.contains("descent_adam")) adam = integers_of(arrays, "descent_adam", 0);
+  if (adam.size() != shots.size()) throw base::UserError("attribute 'descent_adam': as many as descent_shots expected");
+  for (std::size_t i = 0; i < shots.size(); ++i) out.descents.push_back({shots[i], steps[i], rates[i], adam[i] != 0});
   return out;
 }
 

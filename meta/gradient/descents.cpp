@@ -11,10 +11,19 @@ namespace graft::meta {
 namespace {
 
 // The grid that fine-tuning is chosen from, and the default without a second platform to choose on.
-constexpr std::array<double, 3> descent_rates = {3e-4, 1e-3, 3e-3};
-constexpr std::array<std::int64_t, 6> descent_steps = {0, 3, 6, 12, 24, 40};
+struct Way {
+  double rate;
+  bool adam;
+};
+constexpr std::array<Way, 6> descent_ways = {
+    {{0.03, false}, {0.1, false}, {0.3, false}, {3e-4, true}, {1e-3, true}, {3e-3, true}}};
+constexpr std::array<std::int64_t, 7> descent_steps = {0, 3, 6, 12, 24, 48, 96};
 constexpr std::array<std::int64_t, 3> descent_shots = {5, 20, 64};
-constexpr Adaptation::Descent default_descent = {20, 12, 1e-3f};
+constexpr Adaptation::Descent default_descent = {20, 24, 0.1f, false};
+
+Adaptation::Descent descent_of(std::int64_t shots, std::int64_t steps, const Way& way) {
+  return {shots, steps, float(way.rate), way.adam};
+}
 
 // Mean rank correlation over groups of the network's scores on some rows.
 double quality(const Network& network, std::span<const float> theta, std::span<const Selection> query) {
@@ -24,7 +33,7 @@ double quality(const Network& network, std::span<const float> theta, std::span<c
 }
 
 using Table =
-    std::array<std::array<std::array<double, descent_steps.size()>, descent_rates.size()>, descent_shots.size()>;
+    std::array<std::array<std::array<double, descent_steps.size()>, descent_ways.size()>, descent_shots.size()>;
 
 // Fine-tunes on draws of support from one platform that was not seen in training; adds up the quality on other rows.
 void try_descents(const Network& network, const Trained& trained, std::span<const PreparedGroup> held_out, Loss loss,
@@ -45,15 +54,16 @@ void try_descents(const Network& network, const Trained& trained, std::span<cons
     const std::vector<float> start = adapt<float>(network, trained.rates, trained.theta, batch);
     const auto before = float(quality(network, start, episode.query));
     std::vector<float> qualities;  // rate by rate, at each number of steps
-    for (const double rate : descent_rates) {
+    for (const Way& way : descent_ways) {
       qualities.push_back(before);
       std::vector<float> moved = start;
       std::size_t next = 1;
-      descend(network, moved, batch, descent_steps.back(), rate, head_only, [&](std::int64_t k) {
-        if (next >= descent_steps.size() || k != descent_steps[next]) return;
-        qualities.push_back(float(quality(network, moved, episode.query)));
-        ++next;
-      });
+      descend(network, moved, batch, descent_of(descent_shots[shot], descent_steps.back(), way), head_only,
+              [&](std::int64_t k) {
+                if (next >= descent_steps.size() || k != descent_steps[next]) return;
+                qualities.push_back(float(quality(network, moved, episode.query)));
+                ++next;
+              });
     }
     return qualities;
   };
@@ -84,13 +94,13 @@ std::vector<Adaptation::Descent> chosen_descents(
   }
   std::vector<Adaptation::Descent> chosen;
   for (std::size_t s = 0; s < descent_shots.size(); ++s) {
-    Adaptation::Descent best{descent_shots[s], 0, float(descent_rates[0])};
+    Adaptation::Descent best = descent_of(descent_shots[s], 0, descent_ways[0]);
     double most = sums[s][0][0];
-    for (std::size_t r = 0; r < descent_rates.size(); ++r) {
+    for (std::size_t r = 0; r < descent_ways.size(); ++r) {
       for (std::size_t k = 0; k < descent_steps.size(); ++k) {
         if (sums[s][r][k] > most) {
           most = sums[s][r][k];
-          best = {descent_shots[s], descent_steps[k], float(descent_rates[r])};
+          best = descent_of(descent_shots[s], descent_steps[k], descent_ways[r]);
         }
       }
     }

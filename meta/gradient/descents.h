@@ -1,5 +1,5 @@
-// How many Adam steps, and at which rate, take a trained network to a new platform: chosen on source platforms that
-// were left out of a shorter training, never on the platform that the model is made for.
+// How many steps, of which kind and at which rate, take a trained network to a new platform: chosen on source platforms
+// that were left out of a shorter training, never on the platform that the model is made for.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace graft::meta {
 
-// The result of a training: parameters and the gradient steps (Adaptation::rates) that come before Adam's, if any.
+// The result of a training: parameters and the gradient steps (Adaptation::rates) that come before the descent, if any.
 struct Trained {
   std::vector<float> theta;
   Rates<float> rates;

@@ -12,7 +12,8 @@ namespace graft::meta {
 // Support sizes for which adaptation is chosen and episodes are drawn: the default grid of shots.
 inline constexpr std::int64_t episode_shots[] = {5, 10, 20, 32};
 
-// One platform, up to four of its workloads, `shots` programs of each as support and 32 as query.
+// One platform; half of the time one of its workloads, as a search has it, else all of them (24 at most); `shots`
+// programs of each as support and 32 as query.
 Episode<std::vector<Selection>> draw_episode(std::span<const PlatformGroups> platforms, std::int64_t shots,
                                              base::Stream& stream);
 Episode<Batch<float>> batches_of(Loss loss, const Episode<std::vector<Selection>>& episode);

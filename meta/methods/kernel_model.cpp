@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/statistics.h"
 #include "meta/forests/boosting.h"
 #include "meta/networks/gemm.h"
 #include "meta/sources/training.h"
@@ -25,11 +26,14 @@ using Vector = Eigen::VectorXf;
 // times its similarity to the target (SourceBasis::likeness). own, of the programs' features:
 //   (1 - share) <a, b> / d + share exp(-|a - b|^2 / (2 width^2 d)) of the normalised features, d of which vary in the
 //   support; or
-//   of_leaves: the share of the sources' trees in which a and b end in the same leaf (Breiman 2000, "Some infinity
+//   leaves: the share of the sources' trees in which a and b end in the same leaf (Breiman 2000, "Some infinity
 //   theory for predictor ensembles"), a tree counting as much as its leaves say. Programs are then similar if what
-//   decides on the sources' speed does not distinguish them.
+//   decides on the sources' speed does not distinguish them; or
+//   hidden: <h(a), h(b)>, of the hidden layers of a network for all sources (sources/trunk.h), each about its mean in
+//   the support and with mean square 1 / layers there.
+enum class Own { features, leaves, hidden };
 struct Kernel {
-  bool of_leaves = false;
+  Own own = Own::features;
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
   bool operator==(const Kernel&) const = default;
@@ -41,6 +45,7 @@ struct Rows {
   base::Matrix sources;   // scaled scores; no columns without sources
   Vector norms;           // squared, of the features
   LeafTable leaves;       // of forests
+  base::Matrix hidden;    // of the trunk, scaled; no columns without one
 };
 
 // The trees of all sources as one forest.
@@ -76,7 +81,7 @@ Matrix products(const base::Matrix& a, const base::Matrix& b) {
 
 // Everything the kernel needs that does not depend on its parameters; empty what it does not need.
 struct Similarity {
-  Matrix dots, distances, proximity, agreement;  // proximity: of the leaves, agreement: of the sources
+  Matrix dots, distances, proximity, agreement, hidden;  // proximity: of the leaves, agreement: of the sources
 
   Similarity(const Rows& left, const Rows& right, float varying) {
     if (left.leaves.rows() > 0) {
@@ -90,19 +95,20 @@ struct Similarity {
           (left.norms[i] + right.norms.transpose().array() - 2 * dots.row(i).array()).max(0.0f) / varying;
     }
     dots /= varying;
+    if (left.hidden.columns > 0) hidden = products(left.hidden, right.hidden);
     if (left.sources.columns > 0) agreement = products(left.sources, right.sources) / float(left.sources.columns);
   }
   Matrix kernel(const Kernel& k) const {
     if (k.trust == 1) return agreement;
-    Matrix out = proximity;
-    if (!k.of_leaves)
+    Matrix out = k.own == Own::hidden ? hidden : proximity;
+    if (k.own == Own::features)
       out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
     if (k.trust > 0) out = (1 - k.trust) * out + k.trust * agreement;
     return out;
   }
   Similarity leading(Eigen::Index rows) const {
     Similarity out = *this;
-    for (Matrix* const each : {&out.dots, &out.distances, &out.proximity, &out.agreement}) {
+    for (Matrix* const each : {&out.dots, &out.distances, &out.proximity, &out.agreement, &out.hidden}) {
       if (each->size() > 0) *each = each->topLeftCorner(rows, rows).eval();
     }
     return out;
@@ -129,6 +135,21 @@ void centre(Eigen::Ref<Vector> values, const std::vector<std::int64_t>& sizes) {
   }
 }
 
+// What the square of a row's residual counts in the choice of weights: (2 r - 1) / n for the r-th slowest of the n rows
+// of its group, mean 1, because a search measures the top of the order. As roots: factors of the residuals.
+Vector root_weights(const Vector& speed, const std::vector<std::int64_t>& sizes) {
+  Vector out(speed.size());
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    const std::vector<double> ranks =
+        base::ranks(std::vector<double>(speed.data() + begin, speed.data() + begin + size));
+    for (std::int64_t i = 0; i < size; ++i)
+      out[begin + i] = float(std::sqrt((2 * ranks[std::size_t(i)] - 1) / double(size)));
+    begin += size;
+  }
+  return out;
+}
+
 // The covariance of the measured speeds: the kernel, an offset of each group about which next to nothing is known, and
 // noise (relative to the kernel's variance within groups). Removing the groups' means instead would spoil leave-one-out
 // errors: each row is what the others of its group leave over to zero.
@@ -150,10 +171,11 @@ struct Choice {
   float weight = 1;
 };
 
-// The regressions that are averaged, those of one kernel and noise next to each other. What the sources know is either
-// in their scores, which all mixtures with them have, or in their trees' leaves; "the sources are worth nothing" are
-// those of features with trust = from_mean = 0, which are all that there is without sources.
-std::vector<Choice> grid(bool has_sources, bool has_leaves) {
+// The regressions that are averaged, those of one kernel and noise next to each other. What the sources know is in
+// their scores, which all mixtures with them have, in their trees' leaves, or in a network's hidden layers; "the
+// sources are worth nothing" are those of features with trust = from_mean = 0, which are all that there is without
+// sources.
+std::vector<Choice> grid(bool has_sources, bool has_leaves, bool has_trunk) {
   const std::vector<float> all_noises = {2.0f, 0.5f, 0.1f, 0.01f}, fewer_noises = {0.5f, 0.1f, 0.01f};
   const std::vector<float> starts = has_sources ? std::vector<float>{1.0f, 0.0f} : std::vector<float>{0.0f};
   std::vector<Choice> out;
@@ -168,10 +190,11 @@ std::vector<Choice> grid(bool has_sources, bool has_leaves) {
     }
   };
   const std::vector<float> mixed = {0.9f, 0.5f, 0.0f};
-  if (has_sources) add({has_leaves}, {1.0f}, all_noises);
-  if (has_leaves) add({true}, mixed, all_noises);
+  if (has_sources) add({has_leaves ? Own::leaves : Own::features}, {1.0f}, all_noises);
+  if (has_leaves) add({Own::leaves}, mixed, all_noises);
+  if (has_trunk) add({Own::hidden}, {0.5f, 0.0f}, {2.0f, 0.5f, 0.1f});
   for (const auto& [share, width] : {std::pair{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}) {
-    const Kernel kernel{false, share, width};
+    const Kernel kernel{Own::features, share, width};
     if (has_leaves) {
       add(kernel, {0.5f, 0.0f}, fewer_noises);
     } else {
@@ -227,10 +250,13 @@ std::vector<Choice> choose(std::vector<Choice> all, const Similarity& similarity
     }
   };
   for_each_covariance(all, rows == speed.size() ? similarity : similarity.leading(rows), kept, look);
+  const Vector roots = root_weights(speed.head(rows), kept);
+  for (std::int64_t c = 0; c < residuals.rows; ++c)
+    Eigen::Map<Vector>(residuals.row(c).data(), rows).array() *= roots.array();
   std::vector<char> trusts;
   for (const Choice& choice : all) trusts.push_back(choice.kernel.from_mean > 0);
-  const double variance =
-      double(speed.head(rows).squaredNorm()) / double(std::max<std::int64_t>(1, rows - std::int64_t(kept.size())));
+  const double variance = double(speed.head(rows).cwiseProduct(roots).squaredNorm()) /
+                          double(std::max<std::int64_t>(1, rows - std::int64_t(kept.size())));
   const std::vector<double> weights = stacking_weights(residuals, variance, trusts, prior);
   std::vector<Choice> out;
   float sum = 0;
@@ -252,12 +278,13 @@ struct Regression {
 
 // The data kept from a support.
 struct Fit {
-  std::vector<std::int64_t> sizes;  // of the support's groups
-  Normalisation normalisation;      // of the features, by the support
-  float varying = 1;                // features that vary in the support
-  Vector shares;                    // of the sources in their mean (SourceBasis::shares)
-  std::vector<float> source_scale;  // of each source's scores, for the kernel
-  Rows rows;                        // of the support
+  std::vector<std::int64_t> sizes;   // of the support's groups
+  Normalisation normalisation;       // of the features, by the support
+  float varying = 1;                 // features that vary in the support
+  Vector shares;                     // of the sources in their mean (SourceBasis::shares)
+  std::vector<float> source_scale;   // of each source's scores, for the kernel
+  Vector hidden_mean, hidden_scale;  // of the trunk's outputs in the support
+  Rows rows;                         // of the support
   std::vector<Regression> regressions;
 };
 
@@ -267,11 +294,16 @@ struct Mean {
   std::optional<ForestScorer> trees;  // of forests, in place of that: their trees with other numbers in the leaves
   Vector linear;                      // what each normalised feature counts; empty if no regression looks at features
   std::vector<std::pair<float, Vector>> gaussians;  // width, and what each row of the support counts
+  Vector of_hidden;                                 // what each of the trunk's outputs counts; empty without a trunk
+  float without_hidden = 0;                         // to be added then
 };
 
-// Programs as the sources see them: programs x sources.
+// Programs as the sources see them.
 struct View {
-  base::Matrix scores, shares, likeness;  // SourceBasis::predict, shares, likeness
+  base::Matrix scores, shares, likeness;  // programs x sources: SourceBasis::predict, shares, likeness
+  base::Matrix hidden;                    // Trunk::of
+
+  View of(const std::vector<std::int64_t>& programs) const;
 };
 
 base::Matrix chosen_rows(const base::Matrix& from, const std::vector<std::int64_t>& rows) {
@@ -281,14 +313,26 @@ base::Matrix chosen_rows(const base::Matrix& from, const std::vector<std::int64_
   return out;
 }
 
+View View::of(const std::vector<std::int64_t>& programs) const {
+  return {chosen_rows(scores, programs), chosen_rows(shares, programs), chosen_rows(likeness, programs),
+          chosen_rows(hidden, programs)};
+}
+
+void put(const SharedTrunk& trunk, base::Arrays& arrays) {
+  put(trunk.trunk, arrays);
+  put_values(arrays, "trunk_share", {trunk.share});
+}
+
 class KernelModel final : public CostModel {
  public:
-  // A null basis makes it scratch; the grove is the basis's, if it has forests.
+  // A null basis makes it scratch; the grove is the basis's, if it has forests. The trunk may be null.
   KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Grove> grove,
-              std::shared_ptr<const StackingPrior> prior, std::shared_ptr<const Fit> fit)
+              std::shared_ptr<const SharedTrunk> trunk, std::shared_ptr<const StackingPrior> prior,
+              std::shared_ptr<const Fit> fit)
       : features_(features),
         basis_(std::move(basis)),
         grove_(std::move(grove)),
+        trunk_(std::move(trunk)),
         prior_(std::move(prior)),
         fit_(std::move(fit)) {
     if (fit_ != nullptr) mean_ = mean_of(*fit_);
@@ -302,8 +346,8 @@ class KernelModel final : public CostModel {
     Eigen::Map<Vector> mean(out.mean.data(), programs.programs());
     if (fit_ == nullptr) {
       if (basis_ == nullptr) return out;
-      const base::Matrix scores = basis_->predict(programs), shares = basis_->shares(programs);
-      mean = (in_rows(scores).array() * in_rows(shares).array()).rowwise().sum();
+      const View view = view_of(programs, false);
+      mean = mean_of_sources(view, (in_rows(view.scores).array() * in_rows(view.shares).array()).rowwise().sum());
       return out;
     }
     features::Encoded seen;  // by the trees
@@ -313,6 +357,8 @@ class KernelModel final : public CostModel {
     } else if (basis_ != nullptr) {
       mean = in_rows(basis_->predict(programs)) * mean_.of_sources;
     }
+    if (mean_.of_hidden.size() > 0)
+      mean.array() += (in_rows(trunk_->trunk.of(programs)) * mean_.of_hidden).array() + mean_.without_hidden;
     if (mean_.linear.size() == 0) return out;
     const base::Matrix own =
         mean_.trees ? fit_->normalisation.apply(std::move(seen)).rows : own_features(fit_->normalisation, programs);
@@ -333,12 +379,12 @@ class KernelModel final : public CostModel {
   Scores score_with_spread(const features::Encoded& programs) const override {
     Scores out = score(programs);
     if (fit_ == nullptr || out.mean.empty()) return out;
-    const base::Matrix scores = view_of(programs).scores;
-    Rows rows = rows_of(*fit_, programs, scores);
+    const View view = view_of(programs);
+    Rows rows = rows_of(*fit_, programs, view);
     rows.leaves = leaves_of(programs);
     const Similarity own(fit_->rows, fit_->rows, fit_->varying), similar(rows, fit_->rows, fit_->varying);
     const Vector mean = Eigen::Map<const Vector>(out.mean.data(), std::int64_t(out.mean.size())),
-                 mean_score = in_rows(scores) * fit_->shares;
+                 mean_score = mean_of_sources(view, in_rows(view.scores) * fit_->shares);
     Vector variance = Vector::Zero(mean.size());
     for (const Regression& regression : fit_->regressions) {
       const Kernel& k = regression.choice.kernel;
@@ -347,7 +393,8 @@ class KernelModel final : public CostModel {
       const Vector apart = predicted(regression, to_support, mean_score) - mean;
       for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
         float prior = 1;  // the kernel of a row with itself
-        if (!k.of_leaves) prior = k.share + (1 - k.share) * rows.norms[i] / fit_->varying;
+        if (k.own == Own::features) prior = k.share + (1 - k.share) * rows.norms[i] / fit_->varying;
+        if (k.own == Own::hidden) prior = in_rows(rows.hidden).row(i).squaredNorm();
         if (k.trust > 0) {
           const auto s = rows.sources.row(i);
           const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
@@ -383,7 +430,7 @@ class KernelModel final : public CostModel {
           {choice, regressed.dot(alpha) / float(regressed.size()), {alpha.data(), alpha.data() + alpha.size()}});
     }
     if (fit->regressions.empty()) return clone();
-    return std::make_unique<KernelModel>(features_, basis_, grove_, prior_, fit);
+    return std::make_unique<KernelModel>(features_, basis_, grove_, trunk_, prior_, fit);
   }
 
   // See stacking_moments.
@@ -399,12 +446,10 @@ class KernelModel final : public CostModel {
       const auto seen = trial.view.begin() + trial.support;
       const std::vector<std::int64_t> seen_support(trial.view.begin(), seen), seen_query(seen, trial.view.end());
       const Examples support = chosen(pool, {places.begin(), cut}), query = chosen(pool, {cut, places.end()});
-      View view{chosen_rows(all_views.scores, seen_support), chosen_rows(all_views.shares, seen_support),
-                chosen_rows(all_views.likeness, seen_support)};
-      const Given given = taken({support}, support.features, view);
-      const base::Matrix query_scores = chosen_rows(all_views.scores, seen_query);
+      const Given given = taken({support}, support.features, all_views.of(seen_support));
+      const View query_view = all_views.of(seen_query);
       Similarity own(given.fit->rows, given.fit->rows, given.fit->varying),
-          to_support(rows_of(*given.fit, query.features, query_scores), given.fit->rows, given.fit->varying);
+          to_support(rows_of(*given.fit, query.features, query_view), given.fit->rows, given.fit->varying);
       if (leaves.rows() > 0) {
         const auto part = [&](const std::vector<std::int64_t>& rows) {
           return Matrix(in_rows(shared)(rows, seen_support));
@@ -412,7 +457,8 @@ class KernelModel final : public CostModel {
         own.proximity = part(seen_support);
         to_support.proximity = part(seen_query);
       }
-      out.push_back(moments(given, own, to_support, query, in_rows(query_scores) * given.fit->shares));
+      out.push_back(moments(given, own, to_support, query,
+                            mean_of_sources(query_view, in_rows(query_view.scores) * given.fit->shares)));
     }
     return out;
   }
@@ -425,7 +471,8 @@ class KernelModel final : public CostModel {
   bool can_continue() const override { return basis_ != nullptr; }
   std::unique_ptr<CostModel> continued(std::int64_t, const TaskSet& tasks, const LearnerSettings& settings,
                                        base::Monitor& monitor) const override {
-    return make_residual_model(with_more_sources(*basis_, tasks, settings, monitor), *prior_);
+    return make_residual_model(with_more_sources(*basis_, tasks, settings, monitor),
+                               trunk_ == nullptr ? std::nullopt : std::optional(*trunk_), *prior_);
   }
   std::string_view kind() const override { return basis_ == nullptr ? "scratch" : "residual"; }
 
@@ -433,6 +480,7 @@ class KernelModel final : public CostModel {
     base::Arrays out;
     if (basis_ != nullptr) put(*basis_, out);
     put_integers(out, "features", {features_});
+    if (trunk_ != nullptr) put(*trunk_, out);
     put(*prior_, out);
     return out;
   }
@@ -449,8 +497,8 @@ class KernelModel final : public CostModel {
     std::vector<float> choices, alphas;
     for (const auto& [choice, amplitude, alpha] : fit_->regressions) {
       const Kernel& k = choice.kernel;
-      choices.insert(choices.end(), {float(k.of_leaves), k.share, k.width, k.trust, k.from_mean, choice.noise,
-                                     choice.weight, amplitude});
+      choices.insert(choices.end(),
+                     {float(k.own), k.share, k.width, k.trust, k.from_mean, choice.noise, choice.weight, amplitude});
       alphas.insert(alphas.end(), alpha.begin(), alpha.end());
     }
     put_values(out, "fit/regressions", choices);
@@ -483,7 +531,7 @@ class KernelModel final : public CostModel {
     const std::int64_t sources = view.scores.columns;
     fit->shares = in_rows(view.shares).colwise().mean();
     const Vector likeness = in_rows(view.likeness).colwise().mean();
-    Vector mean_score = in_rows(view.scores) * fit->shares;
+    Vector mean_score = mean_of_sources(view, in_rows(view.scores) * fit->shares);
     centre(mean_score, fit->sizes);
     float variances = 0;  // the sum
     for (std::int64_t s = 0; s < sources; ++s) {
@@ -497,7 +545,22 @@ class KernelModel final : public CostModel {
       const float weight = likeness[s] * float(sources);
       fit->source_scale.push_back(std::sqrt(weight * float(sources) / std::max(1e-12f, variances)));
     }
-    fit->rows = rows_of(*fit, programs, view.scores);
+    if (trunk_ != nullptr) {
+      const auto hidden = in_rows(view.hidden);
+      fit->hidden_mean = hidden.colwise().mean();
+      fit->hidden_scale = Vector(hidden.cols());
+      const std::vector<std::int64_t>& widths = trunk_->trunk.shape.hidden;
+      std::int64_t begin = 0;
+      for (const std::int64_t width : widths) {
+        const Matrix apart =
+            (hidden.middleCols(begin, width).rowwise() - fit->hidden_mean.segment(begin, width).transpose());
+        const float square = apart.squaredNorm() / float(apart.rows());
+        fit->hidden_scale.segment(begin, width)
+            .setConstant(1 / std::sqrt(std::max(1e-12f, square) * float(widths.size())));
+        begin += width;
+      }
+    }
+    fit->rows = rows_of(*fit, programs, view);
     return {std::move(fit), std::move(speed), std::move(mean_score)};
   }
 
@@ -523,7 +586,9 @@ class KernelModel final : public CostModel {
                             left.col(Eigen::Index(c)) = residual;
                           }
                         });
-    const Matrix products = left.transpose() * left / truth.squaredNorm();
+    const Vector roots = root_weights(truth, rows);
+    left.array().colwise() *= roots.array();
+    const Matrix products = left.transpose() * left / truth.cwiseProduct(roots).squaredNorm();
     std::size_t at = 0;
     for (Eigen::Index a = 0; a < size; ++a) {
       for (Eigen::Index b = a; b < size; ++b) out[at++] = double(products(a, b));
@@ -534,25 +599,36 @@ class KernelModel final : public CostModel {
     return regression.choice.kernel.from_mean * mean_score +
            to_support * Eigen::Map<const Vector>(regression.alpha.data(), std::int64_t(regression.alpha.size()));
   }
-  View view_of(const features::Encoded& programs) const {
+  View view_of(const features::Encoded& programs, bool with_likeness = true) const {
     const base::Matrix none(programs.programs(), 0);
-    if (basis_ == nullptr) return {none, none, none};
-    return {basis_->predict(programs), basis_->shares(programs), basis_->likeness(programs)};
+    if (basis_ == nullptr) return {none, none, none, none};
+    return {basis_->predict(programs), basis_->shares(programs), with_likeness ? basis_->likeness(programs) : none,
+            trunk_ == nullptr ? none : trunk_->trunk.of(programs)};
+  }
+  // What the regressions start from: the sources' mean by their shares, mixed with the trunk's score.
+  Vector mean_of_sources(const View& view, const Vector& by_shares) const {
+    if (trunk_ == nullptr) return by_shares;
+    const std::vector<float> head = trunk_->trunk.head();
+    return (1 - trunk_->share) * by_shares +
+           trunk_->share * (in_rows(view.hidden) * Eigen::Map<const Vector>(head.data(), std::int64_t(head.size())));
   }
   LeafTable leaves_of(const features::Encoded& programs) const {
     return grove_ == nullptr ? LeafTable() : LeafTable(grove_->forest, tree_rows(programs));
   }
-  std::vector<Choice> choices() const { return grid(basis_ != nullptr, grove_ != nullptr); }
+  std::vector<Choice> choices() const { return grid(basis_ != nullptr, grove_ != nullptr, trunk_ != nullptr); }
   // Normalised, one row a program.
   base::Matrix own_features(const Normalisation& normalisation, const features::Encoded& programs) const {
     if (grove_ != nullptr) return normalisation.apply(features::one_row_each(tree_rows(programs))).rows;
     return features::summed(normalisation.apply(programs));
   }
   // All but their leaves.
-  Rows rows_of(const Fit& fit, const features::Encoded& programs, const base::Matrix& scores) const {
-    Rows out{own_features(fit.normalisation, programs), scores, {}, {}};
-    for (std::int64_t r = 0; r < scores.rows; ++r) {
-      for (std::int64_t s = 0; s < scores.columns; ++s) out.sources.at(r, s) *= fit.source_scale[std::size_t(s)];
+  Rows rows_of(const Fit& fit, const features::Encoded& programs, const View& view) const {
+    Rows out{own_features(fit.normalisation, programs), view.scores, {}, {}, view.hidden};
+    for (std::int64_t r = 0; r < view.scores.rows; ++r) {
+      for (std::int64_t s = 0; s < view.scores.columns; ++s) out.sources.at(r, s) *= fit.source_scale[std::size_t(s)];
+      if (trunk_ == nullptr) continue;
+      Eigen::Map<Vector> hidden(out.hidden.row(r).data(), out.hidden.columns);
+      hidden = (hidden - fit.hidden_mean).cwiseProduct(fit.hidden_scale);
     }
     out.norms = in_rows(out.features).rowwise().squaredNorm();
     return out;
@@ -565,14 +641,18 @@ class KernelModel final : public CostModel {
     const Eigen::Index rows = sources.rows(), count = sources.cols();
     Mean out;
     out.of_sources = Vector::Zero(count);
-    Vector of_leaves = Vector::Zero(rows), of_dots = Vector::Zero(rows);
+    Vector of_leaves = Vector::Zero(rows), of_dots = Vector::Zero(rows), by_hidden = Vector::Zero(rows);
+    const float trunk_share = trunk_ == nullptr ? 0 : trunk_->share;
+    float from_trunk = 0;
     bool of_features = false;
     for (const auto& [choice, amplitude, values] : fit.regressions) {
       const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
       const Kernel& k = choice.kernel;
       const Vector own = choice.weight * (1 - k.trust) * alpha;
-      if (k.of_leaves) {
+      if (k.own == Own::leaves) {
         of_leaves += own;
+      } else if (k.own == Own::hidden) {
+        by_hidden += own;
       } else if (k.trust < 1) {
         of_features = true;
         of_dots += (1 - k.share) * own;
@@ -584,13 +664,20 @@ class KernelModel final : public CostModel {
           out.gaussians.emplace_back(k.width, k.share * own);
         }
       }
-      out.of_sources += choice.weight * k.from_mean * fit.shares;
+      out.of_sources += choice.weight * k.from_mean * (1 - trunk_share) * fit.shares;
+      from_trunk += choice.weight * k.from_mean * trunk_share;
       if (count > 0)
         out.of_sources += choice.weight * k.trust / float(count) *
                           Vector((sources.transpose() * alpha).array() *
                                  Eigen::Map<const Vector>(fit.source_scale.data(), count).array());
     }
     if (of_features) out.linear = in_rows(fit.rows.features).transpose() * of_dots / fit.varying;
+    if (trunk_ != nullptr) {
+      const std::vector<float> head = trunk_->trunk.head();
+      out.of_hidden = (in_rows(fit.rows.hidden).transpose() * by_hidden).cwiseProduct(fit.hidden_scale);
+      out.without_hidden = -out.of_hidden.dot(fit.hidden_mean);
+      out.of_hidden += from_trunk * Eigen::Map<const Vector>(head.data(), std::int64_t(head.size()));
+    }
     if (grove_ == nullptr) return out;
     std::vector<float> scales;
     for (const std::size_t source : grove_->source)
@@ -603,6 +690,7 @@ class KernelModel final : public CostModel {
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
   std::shared_ptr<const Grove> grove_;
+  std::shared_ptr<const SharedTrunk> trunk_;
   std::shared_ptr<const StackingPrior> prior_;
   std::shared_ptr<const Fit> fit_;
   Mean mean_;  // of the fit
@@ -612,34 +700,26 @@ std::shared_ptr<const StackingPrior> shared(StackingPrior prior) {
   return std::make_shared<const StackingPrior>(std::move(prior));
 }
 
-KernelModel residual_of(SourceBasis basis, StackingPrior prior) {
+KernelModel residual_of(SourceBasis basis, std::optional<SharedTrunk> trunk, StackingPrior prior) {
   const std::int64_t features = basis.normalisation.features();
   auto grove = grove_of(basis);
-  return {features, std::make_shared<const SourceBasis>(std::move(basis)), std::move(grove), shared(std::move(prior)),
+  return {features,
+          std::make_shared<const SourceBasis>(std::move(basis)),
+          std::move(grove),
+          trunk ? std::make_shared<const SharedTrunk>(std::move(*trunk)) : nullptr,
+          shared(std::move(prior)),
           nullptr};
-}
-
-std::unique_ptr<CostModel> kernel_model_from(std::shared_ptr<const SourceBasis> basis, const base::Arrays& state) {
-  const std::int64_t features = integer_of(state, "features", 1);
-  if (basis != nullptr && basis->normalisation.features() != features) {
-    throw base::UserError("attribute 'features': not as many as the sources' networks take");
-  }
-  auto grove = basis == nullptr ? nullptr : grove_of(*basis);
-  StackingPrior prior;
-  if (basis != nullptr) prior = stacking_prior_from(state, std::int64_t(grid(true, grove != nullptr).size()));
-  if (state.arrays.contains("fit/alpha"))
-    throw base::UserError("adapted by an older graft; adapt the model that it was made from again");
-  return std::make_unique<KernelModel>(features, std::move(basis), std::move(grove), shared(std::move(prior)), nullptr);
 }
 
 }  // namespace
 
 std::unique_ptr<CostModel> make_scratch_model(std::int64_t features) {
-  return std::make_unique<KernelModel>(features, nullptr, nullptr, shared({}), nullptr);
+  return std::make_unique<KernelModel>(features, nullptr, nullptr, nullptr, shared({}), nullptr);
 }
 
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, StackingPrior prior) {
-  return std::make_unique<KernelModel>(residual_of(std::move(basis), std::move(prior)));
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, std::optional<SharedTrunk> trunk,
+                                               StackingPrior prior) {
+  return std::make_unique<KernelModel>(residual_of(std::move(basis), std::move(trunk), std::move(prior)));
 }
 
 base::Arrays regressions_of(const CostModel& fitted) {
@@ -647,24 +727,38 @@ base::Arrays regressions_of(const CostModel& fitted) {
   return model == nullptr ? base::Arrays() : model->regressions();
 }
 
-StackingMoments::StackingMoments(SourceBasis basis)
-    : model_(std::make_shared<const KernelModel>(residual_of(std::move(basis), {}))) {}
+StackingMoments::StackingMoments(SourceBasis basis, std::optional<SharedTrunk> trunk)
+    : model_(std::make_shared<const KernelModel>(residual_of(std::move(basis), std::move(trunk), {}))) {}
 
 std::vector<std::vector<double>> StackingMoments::of(const Examples& pool,
                                                      std::span<const StackingTrial> trials) const {
   return static_cast<const KernelModel&>(*model_).moments(pool, trials);
 }
 
-std::int64_t stacking_regressions(const SourceBasis& basis) {
-  return std::int64_t(grid(true, !basis.forests.empty()).size());
+std::int64_t stacking_regressions(const SourceBasis& basis, bool has_trunk) {
+  return std::int64_t(grid(true, !basis.forests.empty(), has_trunk).size());
 }
 
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state) {
-  return kernel_model_from(nullptr, state);
+  return make_scratch_model(integer_of(state, "features", 1));
 }
 
 std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state) {
-  return kernel_model_from(std::make_shared<const SourceBasis>(basis_from(state)), state);
+  if (state.arrays.contains("fit/alpha"))
+    throw base::UserError("adapted by an older graft; adapt the model that it was made from again");
+  SourceBasis basis = basis_from(state);
+  const std::int64_t features = integer_of(state, "features", 1);
+  if (basis.normalisation.features() != features)
+    throw base::UserError("attribute 'features': not as many as the sources' networks take");
+  std::optional<SharedTrunk> trunk;
+  if (state.arrays.contains("trunk_share")) {
+    trunk = SharedTrunk{trunk_from(state), values_of(state, "trunk_share", 1).front()};
+    if (!(trunk->share >= 0 && trunk->share <= 1)) throw base::UserError("array 'trunk_share': expected 0 to 1");
+    if (trunk->trunk.normalisation.features() != features)
+      throw base::UserError("array 'trunk/theta': not of as many features as the sources take");
+  }
+  StackingPrior prior = stacking_prior_from(state, stacking_regressions(basis, trunk.has_value()));
+  return make_residual_model(std::move(basis), std::move(trunk), std::move(prior));
 }
 
 }  // namespace graft::meta

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "meta/cost_model.h"
 #include "meta/methods/stacking.h"
 #include "meta/sources/source_basis.h"
+#include "meta/sources/trunk.h"
 
 namespace graft::meta {
 
@@ -20,11 +22,19 @@ std::unique_ptr<CostModel> make_scratch_model(std::int64_t features);
 // weight and amplitude: kernel_model.cpp), fit/alpha, and their inputs. Empty for other models.
 base::Arrays regressions_of(const CostModel& fitted);
 
+// A network of all sources, and its share in the mean that regressions start from.
+struct SharedTrunk {
+  Trunk trunk;
+  float share = 0;
+};
+
 // kind "residual": the mean of the sources by their shares until it has support; then the same regressions, with the
 // sources' scores as further inputs, with and without their mean as the starting point, and, if the sources are
 // forests, also with the leaves of their trees in place of features. Contains scratch and (nearly) ridge, so that
-// misleading sources can be ignored. prior: the quality of its regressions on other platforms (stacking.h).
-std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, StackingPrior prior = {});
+// misleading sources can be ignored. With a trunk, also with its hidden layers in place of features, and its score is a
+// part of the mean. prior: the quality of its regressions on other platforms (stacking.h).
+std::unique_ptr<CostModel> make_residual_model(SourceBasis basis, std::optional<SharedTrunk> trunk = {},
+                                               StackingPrior prior = {});
 // The data of such a prior. From a pool of programs of one workload the regressions get the first `support`, and
 // predict the others up to view.size(). view[i]: the program that the sources see in place of program i; i itself if
 // they see the right one.
@@ -34,7 +44,7 @@ struct StackingTrial {
 };
 class StackingMoments {
  public:
-  explicit StackingMoments(SourceBasis basis);
+  explicit StackingMoments(SourceBasis basis, std::optional<SharedTrunk> trunk = {});
   // trials x upper triangle: the second moments of the regressions' residuals on the predicted programs' speeds, about
   // their mean and relative to the speeds' variance. For a regression without solution the residual is the whole speed;
   // zeros if nothing varies. At least two programs of support.
@@ -43,7 +53,7 @@ class StackingMoments {
  private:
   std::shared_ptr<const CostModel> model_;
 };
-std::int64_t stacking_regressions(const SourceBasis& basis);  // their number
+std::int64_t stacking_regressions(const SourceBasis& basis, bool has_trunk);  // their number
 std::unique_ptr<CostModel> scratch_model_from(const base::Arrays& state);
 std::unique_ptr<CostModel> residual_model_from(const base::Arrays& state);
 

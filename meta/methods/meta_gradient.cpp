@@ -2,13 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "base/team.h"
 #include "meta/gradient/descents.h"
 #include "meta/gradient/episodes.h"
 #include "meta/gradient/inner_loop.h"
+#include "meta/gradient/platform_heads.h"
+#include "meta/gradient/synthetic_platforms.h"
 #include "meta/gradient/training.h"
 #include "meta/methods/network_model.h"
+#include "meta/sources/training.h"
 
 namespace graft::meta {
 namespace {
@@ -24,12 +30,12 @@ struct MetaSettings {
   OuterRule rule = OuterRule::second_order;
   Adapts adapts = Adapts::all;
   LearnedRates rates = LearnedRates::none;
-  std::int64_t inner_steps = 5;
+  std::int64_t inner_steps = 10;
   double inner_rate = 0.1;  // at the start
   // The query's loss counts after every step at first, after the last step alone at the end; and the first part of the
   // outer steps goes without the second order (Antoniou et al. 2019, sections 4 and 5).
   bool anneals = false;
-  std::int64_t warm_steps = 400;  // pooled training before: features first, then how to adapt them
+  // After a training with a head for each platform (heads_steps): features first, then how to adapt them.
   std::int64_t outer_steps = 250;
   double outer_rate = 3e-4;  // of Adam; for Reptile the share of the way; both decay to 0
   std::int64_t tasks_per_step = 4;
@@ -69,7 +75,8 @@ class MetaGradientLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto plain = make_network(state.shape, settings.backend);
+    const NetworkShape plain_shape = state.shape;
+    const auto plain = make_network(plain_shape, settings.backend);
     if (meta_.adapts == Adapts::context || meta_.adapts == Adapts::code) {
       state.shape.context = {context_size, meta_.adapts == Adapts::code};
       // The same parameters after those of the context.
@@ -78,10 +85,11 @@ class MetaGradientLearner final : public Learner {
       state.theta = std::move(all);
     }
     const auto network = make_network(state.shape, settings.backend);
-    const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
+    const std::vector<PreparedGroup> groups = in_equal_units(prepared(state.normalisation, tasks.groups));
     const std::vector<float> start = state.theta;
+    const Labellers labellers = labellers_of(tasks, groups, settings, monitor);
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
-      return meta_train(*plain, *network, start, some, settings, share, name, monitor);
+      return meta_train(*plain, plain_shape, *network, start, some, labellers, settings, share, name, monitor);
     };
     state.adaptation.loss = loss_of(settings);
     state.adaptation.descents = chosen_descents(
@@ -94,22 +102,67 @@ class MetaGradientLearner final : public Learner {
   }
 
  private:
-  static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::rank); }
+  static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::squared); }
 
-  // Pooled training, then outer steps; both shortened by `share`. `plain` is the network without its context.
-  Trained meta_train(const Network& plain, const Network& network, const std::vector<float>& start,
-                     std::span<const PreparedGroup> groups, const LearnerSettings& settings, std::int64_t share,
-                     const std::string& name, base::Monitor& monitor) const {
+  // What a forest for each source says of the programs of each group: programs x platforms. None for fewer than two
+  // platforms and for encodings that trees do not take.
+  struct Labellers {
+    std::vector<std::string> platforms;
+    std::map<const features::Encoded*, base::Matrix> predictions;  // by the groups' shared programs
+  };
+  static Labellers labellers_of(const TaskSet& tasks, std::span<const PreparedGroup> groups,
+                                const LearnerSettings& settings, base::Monitor& monitor) {
+    Labellers out;
+    if (tasks.encoding->shape == features::Shape::tree || platforms(tasks).size() < 2) return out;
+    LearnerSettings trees = settings;
+    trees.trees = true;
+    trees.loss = Loss::squared;
+    const SourceBasis basis = train_basis(tasks, trees, monitor);
+    for (const SourceBasis::Source& source : basis.sources) out.platforms.push_back(source.platform);
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      out.predictions[groups[g].programs.get()] = basis.predict(tasks.groups[g].features);
+    return out;
+  }
+  // The mixtures of these groups' platforms alone.
+  static SyntheticPlatforms synthetic_of(const Labellers& labellers, std::span<const PreparedGroup> groups) {
+    std::vector<std::int64_t> columns;
+    std::vector<std::string> names;
+    for (const PlatformGroups& platform : by_platform(groups)) {
+      const auto known = std::find(labellers.platforms.begin(), labellers.platforms.end(), platform.platform);
+      if (known == labellers.platforms.end()) return {};
+      names.push_back(platform.platform);
+      columns.push_back(known - labellers.platforms.begin());
+    }
+    if (names.size() < 2) return {};
+    std::vector<base::Matrix> predictions;
+    std::vector<std::size_t> own;
+    for (const PreparedGroup& group : groups) {
+      const base::Matrix& all = labellers.predictions.at(group.programs.get());
+      base::Matrix some(all.rows, std::int64_t(columns.size()));
+      for (std::int64_t p = 0; p < all.rows; ++p) {
+        for (std::size_t c = 0; c < columns.size(); ++c) some.at(p, std::int64_t(c)) = all.at(p, columns[c]);
+      }
+      predictions.push_back(std::move(some));
+      own.push_back(std::size_t(std::find(names.begin(), names.end(), group.platform) - names.begin()));
+    }
+    return {groups, std::move(predictions), own};
+  }
+
+  // Training with heads, then outer steps; both shortened by `share`. `plain` is the network without its context.
+  Trained meta_train(const Network& plain, const NetworkShape& plain_shape, const Network& network,
+                     const std::vector<float>& start, std::span<const PreparedGroup> groups, const Labellers& labellers,
+                     const LearnerSettings& settings, std::int64_t share, const std::string& name,
+                     base::Monitor& monitor) const {
     const std::vector<PlatformGroups> platforms = by_platform(groups);
     Trained out{start, first_rates(network, meta_)};
-    PooledSettings pooled;
-    pooled.loss = loss_of(settings);
-    pooled.steps =
-        (settings.steps > 0 ? settings.steps * meta_.warm_steps / meta_.outer_steps : meta_.warm_steps) / share;
+    HeadsSettings heads;
+    heads.loss = loss_of(settings);
+    heads.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
     const std::ptrdiff_t own = network.parameters() - plain.parameters();
-    std::vector<float> warm(start.begin() + own, start.end());
-    train_pooled(plain, warm, groups, pooled, shared_stage_of(settings, name + ", pooled", monitor));
+    const std::vector<float> warm = train_platform_heads(plain_shape, settings.backend, settings.seed, groups, heads,
+                                                         shared_stage_of(settings, name + ", heads", monitor));
     std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
+    const SyntheticPlatforms synthetic = synthetic_of(labellers, groups);
 
     std::vector<float>& rates = out.rates.values;
     const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
@@ -125,8 +178,11 @@ class MetaGradientLearner final : public Learner {
       std::vector<float> mean =
           base::summed(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
             base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
+            std::vector<PreparedGroup> mixed;
+            if (!synthetic.empty() && stream.below(2) == 0) mixed = synthetic.draw(stream);
             const Episode<Batch<float>> task =
-                batches_of(loss_of(settings), draw_episode(platforms, shots_of_step(step), stream));
+                batches_of(loss_of(settings),
+                           draw_episode(mixed.empty() ? platforms : by_platform(mixed), shots_of_step(step), stream));
             MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support,
                                                             task.query, step_weights, learns_rates);
             part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());

@@ -17,23 +17,14 @@ bool all_take(const Members& members, const features::Encoding& encoding) {
 void put_part(const CostModel& model, const std::string& name, base::Arrays& arrays) {
   const std::string prefix = name + "/";
   arrays.attributes[prefix + "kind"] = model.kind();
-  const base::Arrays own = model.state();
-  for (const auto& [key, array] : own.arrays) arrays.arrays[prefix + key] = array;
-  for (const auto& [key, text] : own.attributes) arrays.attributes[prefix + "state/" + key] = text;
+  put_under(prefix, prefix + "state/", model.state(), arrays);
 }
 
 std::unique_ptr<CostModel> part_from(const base::Arrays& state, const std::string& name, std::string_view of_kind) {
-  const std::string prefix = name + "/", attributes = prefix + "state/";
+  const std::string prefix = name + "/";
   const std::string kind = attribute_of(state, prefix + "kind");
   if (kind == of_kind) throw base::UserError(fmt::format("attribute '{}kind': {} in itself", prefix, kind));
-  base::Arrays own;
-  for (const auto& [key, array] : state.arrays) {
-    if (key.starts_with(prefix)) own.arrays[key.substr(prefix.size())] = array;
-  }
-  for (const auto& [key, text] : state.attributes) {
-    if (key.starts_with(attributes)) own.attributes[key.substr(attributes.size())] = text;
-  }
-  return model_from(kind, own);
+  return model_from(kind, arrays_under(prefix, prefix + "state/", state));
 }
 
 void put_members(const Members& members, base::Arrays& arrays) {

@@ -1,13 +1,12 @@
 #include "meta/methods/pooled.h"
 
 #include "meta/gradient/descents.h"
+#include "meta/gradient/platform_heads.h"
 #include "meta/gradient/training.h"
 #include "meta/methods/network_model.h"
 
 namespace graft::meta {
 namespace {
-
-constexpr std::int64_t default_steps = 800;
 
 class PooledLearner final : public Learner {
  public:
@@ -17,21 +16,22 @@ class PooledLearner final : public Learner {
     NetworkState state = untrained_state(tasks, settings);
     const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
-    PooledSettings pooled;
-    pooled.steps = settings.steps > 0 ? settings.steps : default_steps;
-    pooled.loss = settings.loss.value_or(Loss::rank);
-    state.adaptation.loss = pooled.loss;
+    HeadsSettings heads;
+    heads.loss = settings.loss.value_or(Loss::squared);
+    heads.steps = settings.steps > 0 ? settings.steps : heads_steps(groups);
+    const auto train_on = [&](std::span<const PreparedGroup> some, std::int64_t share, const std::string& name) {
+      HeadsSettings shorter = heads;
+      shorter.steps = (heads.steps + share - 1) / share;
+      return train_platform_heads(state.shape, settings.backend, settings.seed, some, shorter,
+                                  shared_stage_of(settings, name, monitor));
+    };
+    state.adaptation.loss = heads.loss;
     state.adaptation.head_only = head_only_;
-    state.adaptation.descents = chosen_descents(*network, groups, pooled.loss, head_only_, 2, settings,
+    state.adaptation.descents = chosen_descents(*network, groups, heads.loss, head_only_, 2, settings,
                                                 [&](std::span<const PreparedGroup> others, const std::string& name) {
-                                                  PooledSettings shorter = pooled;
-                                                  shorter.steps = (pooled.steps + 1) / 2;
-                                                  Trained trained{state.theta, {}};
-                                                  train_pooled(*network, trained.theta, others, shorter,
-                                                               shared_stage_of(settings, name, monitor));
-                                                  return trained;
+                                                  return Trained{train_on(others, 2, name), {}};
                                                 });
-    train_pooled(*network, state.theta, groups, pooled, shared_stage_of(settings, "pooled training", monitor));
+    state.theta = train_on(groups, 1, "pooled training");
     return make_network_model(std::move(state));
   }
 

@@ -1,9 +1,16 @@
 #include "meta/methods/residual.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <memory>
 #include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "base/monitor.h"
 #include "base/random.h"
@@ -31,7 +38,9 @@ std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base
 // of one workload: the hardest case, and that of a search. In four regimes: sources that take each program for what it
 // is, and such that take a quarter, a half or all programs for others. The only source there is cannot tell what an
 // honest one is worth; the others are then tried with itself as its source.
-StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings,
+// trunks: by source, that of the platforms without it; none: the model has none.
+StackingPrior stacking_prior(const SourceBasis& basis, const std::vector<std::shared_ptr<const Trunk>>& trunks,
+                             float trunk_share, const TaskSet& tasks, const LearnerSettings& settings,
                              base::Monitor& monitor) {
   constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};
   constexpr std::int64_t draws = 8, query_rows = 100;
@@ -42,7 +51,7 @@ StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, con
   constexpr std::array<Regime, 4> all = {{{0, 0.8f}, {0.25, 0.1f}, {0.5, 0.05f}, {1, 0.05f}}};
   const auto sources = std::int64_t(basis.sources.size());
   const std::vector<Regime> regimes(all.begin() + (sources < 2 ? 1 : 0), all.end());
-  const std::int64_t moments = triangle(stacking_regressions(basis));
+  const std::int64_t moments = triangle(stacking_regressions(basis, !trunks.empty()));
   base::SharedMonitor shared(monitor);
   // By source: regimes x shots x moments. None of one that is down-weighted, or without workloads of enough rows.
   const auto learnt = base::divided(team_of(settings), sources, settings.threads, [&](std::int64_t target) {
@@ -55,7 +64,9 @@ StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, con
     std::vector<float> out;
     if (groups.empty()) return out;
     out.resize(regimes.size() * shots.size() * std::size_t(moments));
-    const StackingMoments of_others(sources < 2 ? basis : without(basis, std::size_t(target)));
+    std::optional<SharedTrunk> trunk;
+    if (!trunks.empty()) trunk = SharedTrunk{*trunks[std::size_t(target)], trunk_share};
+    const StackingMoments of_others(sources < 2 ? basis : without(basis, std::size_t(target)), std::move(trunk));
     base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));
     for (std::int64_t draw = 0; draw < draws; ++draw) {
       base::check_stop(shared);
@@ -88,7 +99,7 @@ StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, con
   }
   if (mean.empty()) return {};
   prior.rows.assign(shots.begin(), shots.end());
-  prior.regressions = stacking_regressions(basis);
+  prior.regressions = stacking_regressions(basis, !trunks.empty());
   const auto each = std::ptrdiff_t(shots.size()) * moments;
   for (float& moment : mean) moment /= told;
   for (std::size_t r = 0; r < regimes.size(); ++r) {
@@ -98,13 +109,86 @@ StackingPrior stacking_prior(const SourceBasis& basis, const TaskSet& tasks, con
   return prior;
 }
 
+// For each source a trunk that has not seen it: of the platforms without a fifth of them, at most.
+std::vector<std::shared_ptr<const Trunk>> trunks_without(const TaskSet& tasks, const std::vector<std::string>& names,
+                                                         const LearnerSettings& settings, base::Monitor& monitor) {
+  const std::size_t folds = std::min<std::size_t>(names.size(), 5);
+  std::vector<std::shared_ptr<const Trunk>> of_fold, out;
+  for (std::size_t f = 0; f < folds; ++f) {
+    std::vector<std::string> others;
+    for (std::size_t s = 0; s < names.size(); ++s) {
+      if (s % folds != f) others.push_back(names[s]);
+    }
+    of_fold.push_back(std::make_shared<const Trunk>(train_trunk(
+        only_platforms(tasks, others), settings, fmt::format("shared layers, part {} left out", f), 2, monitor)));
+  }
+  for (std::size_t s = 0; s < names.size(); ++s) out.push_back(of_fold[s % folds]);
+  return out;
+}
+
+// The share of the trunks' scores in a mean with the other sources' that has the least squared error on the source left
+// out, summed over the trusted sources, in units of each one's spread: 0 to 1.
+float share_of_trunk(const SourceBasis& basis, const std::vector<std::shared_ptr<const Trunk>>& trunks,
+                     const TaskSet& tasks) {
+  double along = 0, squares = 0;
+  for (std::size_t s = 0; s < basis.sources.size(); ++s) {
+    const SourceBasis::Source& source = basis.sources[s];
+    if (!basis.counts(s) || source.spread == 0) continue;
+    const SourceBasis others = without(basis, s);
+    double usual = 0;  // spread of the others, in which both predict
+    for (const SourceBasis::Source& other : others.sources)
+      usual += double(other.spread) / double(others.sources.size());
+    const std::vector<float> head = trunks[s]->head();
+    for (const Examples& group : tasks.groups) {
+      if (group.platform != source.platform || group.size() < 2) continue;
+      const base::Matrix scores = others.predict(group.features), shares = others.shares(group.features),
+                         hidden = trunks[s]->of(group.features);
+      const auto count = std::size_t(group.size());
+      std::vector<double> theirs(count), apart(count), speed(count);
+      for (std::size_t p = 0; p < count; ++p) {
+        const auto row = std::int64_t(p);
+        const auto dot = [](std::span<const float> a, std::span<const float> b) {
+          return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+        };
+        theirs[p] = dot(scores.row(row), shares.row(row));
+        apart[p] = dot(hidden.row(row), head) - theirs[p];
+        speed[p] = -group.log_seconds[p] * usual / double(source.spread);
+      }
+      for (std::vector<double>* const values : {&theirs, &apart, &speed}) {
+        const double mean = std::accumulate(values->begin(), values->end(), 0.0) / double(count);
+        for (double& value : *values) value -= mean;
+      }
+      for (std::size_t p = 0; p < count; ++p) {
+        along += apart[p] * (speed[p] - theirs[p]);
+        squares += apart[p] * apart[p];
+      }
+    }
+  }
+  return squares > 0 ? float(std::clamp(along / squares, 0.0, 1.0)) : 0.0f;
+}
+
 class ResidualLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     SourceBasis basis = train_basis(tasks, settings, monitor);
-    StackingPrior prior = stacking_prior(basis, tasks, settings, monitor);
-    return make_residual_model(std::move(basis), std::move(prior));
+    // Only together with forests: networks, for tables, are few columns' own; and a trunk of one platform adds nothing.
+    std::vector<std::string> trusted;
+    for (std::size_t s = 0; s < basis.sources.size(); ++s) {
+      if (basis.counts(s)) trusted.push_back(basis.sources[s].platform);
+    }
+    std::optional<SharedTrunk> trunk;
+    std::vector<std::shared_ptr<const Trunk>> left_out;
+    if (settings.trees && trusted.size() > 1 && tasks.encoding->shape != features::Shape::tree) {
+      const TaskSet known = only_platforms(tasks, trusted);
+      const auto of_trusted = trunks_without(known, trusted, settings, monitor);
+      for (std::size_t s = 0, next = 0; s < basis.sources.size(); ++s)
+        left_out.push_back(of_trusted[basis.counts(s) ? next++ : 0]);  // those of the others are not asked
+      trunk = SharedTrunk{train_trunk(known, settings, "shared layers", 1, monitor),
+                          share_of_trunk(basis, left_out, tasks)};
+    }
+    StackingPrior prior = stacking_prior(basis, left_out, trunk ? trunk->share : 0.0f, tasks, settings, monitor);
+    return make_residual_model(std::move(basis), std::move(trunk), std::move(prior));
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 #include <utility>
 
 #include "meta/networks/dense.h"
@@ -100,6 +101,12 @@ class Mlp final : public NetworkOf<T> {
   }
 
   void score(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores) const override {
+    in_pieces(theta, programs, scores, [](std::int64_t, std::int64_t, const Pass<T>&) {});
+  }
+
+  // Calls visit(first program, number of programs, their pass) for each piece after it is scored.
+  template <class Visit>
+  void in_pieces(std::span<const T> theta, const Inputs<T>& programs, std::span<T> scores, const Visit& visit) const {
     constexpr std::int64_t most = 192;  // rows at once: values between two layers stay in the nearest caches
     Pass<T> pass;
     std::vector<std::int64_t> begins;
@@ -111,7 +118,13 @@ class Mlp final : public NetworkOf<T> {
       const auto x = programs.x.subspan(std::size_t(row * inputs_), std::size_t(begins.back() * inputs_));
       up({theta.data(), nullptr, 0}, Inputs<T>{x, begins, {}}, pass,
          {scores.data() + first * this->outputs(), nullptr, this->outputs()});
+      visit(first, last - first, pass);
     }
+  }
+
+  // The outputs of hidden layer l of program p of a pass over programs in one row each, or in several.
+  const T* hidden_of(const Pass<T>& pass, std::size_t l, std::int64_t p, bool one_row) const {
+    return (l == 0 && !one_row ? pass.sums : pass.hidden[l]).row(p).value;
   }
 
   void backward(std::span<const T> theta, const Tape& tape, std::span<const T> u,
@@ -287,6 +300,23 @@ template <class T>
 std::unique_ptr<NetworkOf<T>> make_native_mlp(const NetworkShape& shape) {
   return std::make_unique<Mlp<T>>(shape);
 }
+
+void hidden_outputs(const NetworkShape& shape, std::span<const float> theta, const Inputs<float>& programs,
+                    std::span<float> outputs) {
+  const Mlp<float> network(shape);
+  const std::int64_t width = std::accumulate(shape.hidden.begin(), shape.hidden.end(), std::int64_t(0));
+  assert(std::int64_t(outputs.size()) == programs.programs() * width);
+  std::vector<float> scores(std::size_t(programs.programs() * shape.outputs));
+  network.in_pieces(theta, programs, scores, [&](std::int64_t first, std::int64_t count, const Pass<float>& pass) {
+    const bool one_row = programs.begins[first + count] - programs.begins[first] == count;
+    for (std::int64_t p = 0; p < count; ++p) {
+      float* to = outputs.data() + (first + p) * width;
+      for (std::size_t l = 0; l < shape.hidden.size(); ++l)
+        to = std::copy_n(network.hidden_of(pass, l, p, one_row), shape.hidden[l], to);
+    }
+  });
+}
+
 template std::unique_ptr<NetworkOf<float>> make_native_mlp(const NetworkShape& shape);
 template std::unique_ptr<NetworkOf<double>> make_native_mlp(const NetworkShape& shape);
 

@@ -42,7 +42,8 @@ SourceBasis columns_as_sources(std::int64_t sources) {
 }
 
 constexpr std::int64_t regressions_of_networks = 104;  // (sources alone + 3 mixtures x 4 kernels) x 4 noises x 2 means
-constexpr std::int64_t regressions_of_forests = 80;    // 4 x 4 x 2 of leaves and 4 x 2 x 3 x 2 of features
+constexpr std::int64_t regressions_with_trunk =
+    92;  // 4 x 4 x 2 of leaves, 2 x 3 x 2 of hidden layers and 4 x 2 x 3 x 2 of features
 
 Examples examples(std::int64_t rows, std::int64_t columns, std::uint64_t seed,
                   const std::function<double(std::span<const float>)>& log_seconds) {
@@ -269,7 +270,7 @@ TEST(Residual, ADoubtedSourceIsNoTargetToLearnFrom) {
   const base::Arrays state =
       make_learner("residual")->train(with_reversed_labels(tasks, {"p1"}), settings, monitor)->state();
   ASSERT_EQ(state.attributes.at("doubted_sources"), "1");
-  const StackingPrior prior = stacking_prior_from(state, regressions_of_forests);
+  const StackingPrior prior = stacking_prior_from(state, regressions_with_trunk);
   ASSERT_EQ(prior.regimes.size(), 4u);
   EXPECT_LT(prior.regimes[0].moments[0], 0.3f);  // the first regression is the one that keeps nearest to the mean
 }
@@ -363,7 +364,7 @@ TEST(Residual, FirstTrustsTheRegressionsThatWereGoodOnItsSources) {
   const auto against = [](std::span<const float> row) {
     return double(row[0] + row[1]) + 0.5 * double(row[1]) * double(row[1]);
   };
-  const auto prior = make_residual_model(columns_as_sources(2), prior_for(1, 1e-4f));
+  const auto prior = make_residual_model(columns_as_sources(2), {}, prior_for(1, 1e-4f));
   const Examples few = examples(8, 2, 9, against), support = examples(200, 2, 11, against),
                  judged = examples(200, 2, 12, against);
   const base::Arrays fit = regressions_of(*prior->fitted({&few, 1}));
@@ -404,7 +405,7 @@ TEST(Residual, SaysWhatItsRegressionsLeaveOver) {
   const StackingMoments of_two(columns_as_sources(2));
   const std::vector<std::vector<double>> left = of_two.of(pool, trials);
   ASSERT_EQ(left.size(), 2u);
-  ASSERT_EQ(stacking_regressions(columns_as_sources(2)), regressions_of_networks);
+  ASSERT_EQ(stacking_regressions(columns_as_sources(2), false), regressions_of_networks);
   ASSERT_EQ(std::int64_t(left[0].size()), triangle(regressions_of_networks));
   // The diagonal: of sources alone with the least noise, from nothing; then with the most noise.
   EXPECT_LT(own_moment(left[0], 7), 0.01);
@@ -442,15 +443,22 @@ SourceBasis stumps_as_sources() {
 }
 
 // The adapted trees and sums of kernels hold what the regressions say, and a file brings them back.
-TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
+void expect_sum_of_regressions(const std::optional<SharedTrunk>& trunk) {
   SourceBasis basis = stumps_as_sources();
   basis.target_columns = {0};
   basis.sources[0].target = {0.5f}, basis.sources[1].target = {-1.5f};
   DecisionForest all = basis.forests[0];
   append(all, basis.forests[1]);
-  const auto prior = make_residual_model(basis);
-  const auto seconds = [](std::span<const float> row) {
-    return double(row[1] > 0.5f) - 2 * double(row[0] > 0) - 0.2 * double(row[1]);
+  const auto prior = make_residual_model(basis, trunk);
+  const auto seconds = [&](std::span<const float> row) {
+    double out = double(row[1] > 0.5f) - 2 * double(row[0] > 0) - 0.2 * double(row[1]);
+    if (trunk) {
+      base::Matrix one(1, 2);
+      std::copy(row.begin(), row.end(), one.values.begin());
+      for (const float hidden : trunk->trunk.of(features::one_row_each(std::move(one))).values)
+        out -= 2 * double(hidden);
+    }
+    return out;
   };
   const Examples support = examples(12, 2, 31, seconds), query = examples(30, 2, 32, [](auto) { return 0.0; });
   const auto model = prior->adapted({&support, 1});
@@ -465,14 +473,45 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
                      predicted = basis.predict(query.features), x = own.apply(support.features).rows,
                      q = own.apply(query.features).rows;
   const std::vector<float> scores = model->score(query.features).mean;
-  std::vector<int> kinds(2, 0);
+  // The outputs of hidden layers about their mean in the support, each layer with mean square 1 / layers there.
+  base::Matrix hidden_support, hidden_query, hidden;
+  std::vector<float> head;
+  if (trunk) {
+    head = trunk->trunk.head();
+    hidden_support = trunk->trunk.of(support.features), hidden_query = hidden = trunk->trunk.of(query.features);
+    std::int64_t first = 0;
+    for (const std::int64_t width : trunk->trunk.shape.hidden) {
+      double squares = 0;
+      for (std::int64_t c = first; c < first + width; ++c) {
+        float mean = 0;
+        for (std::int64_t r = 0; r < 12; ++r) mean += hidden_support.at(r, c) / 12;
+        for (std::int64_t r = 0; r < 12; ++r) squares += std::pow(double(hidden_support.at(r, c) -= mean), 2) / 12;
+        for (std::int64_t r = 0; r < 30; ++r) hidden_query.at(r, c) -= mean;
+      }
+      const auto scaled = float(1 / std::sqrt(squares * double(trunk->trunk.shape.hidden.size())));
+      for (base::Matrix* const each : {&hidden_support, &hidden_query}) {
+        for (std::int64_t r = 0; r < each->rows; ++r) {
+          for (std::int64_t c = first; c < first + width; ++c) each->at(r, c) *= scaled;
+        }
+      }
+      first += width;
+    }
+  }
+  const auto dot_of = [](std::span<const float> a, std::span<const float> b) {
+    return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+  };
+  const double trunk_share = trunk ? double(trunk->share) : 0;
+  std::vector<int> kinds(3, 0);
   for (std::int64_t row = 0; row < 30; ++row) {
     double expected = 0;
     for (std::size_t c = 0; 8 * c < choices.size(); ++c) {
       const float* const choice = choices.data() + 8 * c;
       const double share = double(choice[1]), width = double(choice[2]), trust = double(choice[3]);
-      ++kinds[choice[0] != 0];
-      double score = double(choice[4]) * double(shares[0] * predicted.at(row, 0) + shares[1] * predicted.at(row, 1));
+      const auto kind = std::size_t(choice[0]);
+      ++kinds[kind];
+      const double by_shares = double(shares[0] * predicted.at(row, 0) + shares[1] * predicted.at(row, 1));
+      double score = double(choice[4]) * (1 - trunk_share) * by_shares;
+      if (trunk) score += double(choice[4]) * trunk_share * dot_of(hidden.row(row), head);
       for (std::size_t i = 0; i < 12; ++i) {
         double agreement = 0, dot = 0, distance = 0;
         for (std::int64_t s = 0; s < 2; ++s) {
@@ -481,24 +520,54 @@ TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
           distance += std::pow(double(q.at(row, s) - x.at(std::int64_t(i), s)), 2) / 2;
         }
         const double features = (1 - share) * dot + share * std::exp(-distance / (2 * width * width));
-        const double alike = choice[0] != 0 ? double(shared.at(row, std::int64_t(i))) : features;
+        const double alike = kind == 0   ? features
+                             : kind == 1 ? double(shared.at(row, std::int64_t(i)))
+                                         : dot_of(hidden_query.row(row), hidden_support.row(std::int64_t(i)));
         score += double(alphas[12 * c + i]) * ((1 - trust) * alike + trust * agreement);
       }
       expected += double(choice[6]) * score;
     }
     EXPECT_NEAR(double(scores[std::size_t(row)]), expected, 1e-3) << row;
   }
-  EXPECT_GT(kinds[0], 0);  // of features, and of leaves
-  EXPECT_GT(kinds[1], 0);
+  EXPECT_GT(kinds[0], 0);  // of features; of leaves, or of the hidden layers that the speed follows
+  EXPECT_GT(kinds[trunk ? 2 : 1], 0);
   const auto back = model_from("adapted", state);
   EXPECT_EQ(back->score(query.features).mean, scores);
   const Scores believed = model->score_with_spread(query.features);
   EXPECT_EQ(believed.mean, scores);
   EXPECT_EQ(back->score_with_spread(query.features).spread, believed.spread);
   EXPECT_GT(believed.spread[0], 0);
+  if (trunk) {
+    const Scores mean = prior->score(query.features);
+    for (std::int64_t row = 0; row < 30; ++row) {
+      const base::Matrix usual = basis.shares(query.features);
+      const double expected =
+          (1 - trunk_share) * dot_of(usual.row(row), predicted.row(row)) + trunk_share * dot_of(hidden.row(row), head);
+      EXPECT_NEAR(double(mean.mean[std::size_t(row)]), expected, 1e-5) << row;
+    }
+    base::Arrays wrong = prior->state();
+    wrong.arrays.at("trunk_share").values = {1.5f};
+    EXPECT_THROW(model_from("residual", wrong), base::UserError);
+    wrong = prior->state();
+    wrong.arrays.at("trunk/theta").values.pop_back();
+    EXPECT_THROW(model_from("residual", wrong), base::UserError);
+  }
   base::Arrays old = prior->state();
   put_values(old, "fit/alpha", {1});
   EXPECT_THROW(model_from("residual", old), base::UserError);
+}
+
+TEST(Residual, OfForestsIsTheSameTreesWithOtherNumbers) {
+  expect_sum_of_regressions({});
+}
+
+TEST(Residual, WithATrunkIsAlsoALinearFunctionOfItsHiddenLayers) {
+  Trunk trunk;
+  trunk.normalisation = {{0.1f, -0.2f}, {1, 2}};
+  trunk.shape.inputs = 2;
+  trunk.shape.hidden = {6, 5};
+  trunk.theta = initial_parameters(trunk.shape, 3);
+  expect_sum_of_regressions(SharedTrunk{trunk, 0.3f});
 }
 
 // Sources that mislead are left for scratch; good ones are kept, however few rows there are.
@@ -660,11 +729,19 @@ TEST(Scratch, IsAMixtureOfRegressionsByStackingTheirLeaveOneOutErrors) {
     }
   }
   EXPECT_NEAR(sum_of_weights, 1, 1e-5);
-  // The least of sum (w . left)^2 + 4 / 6 sum w^2 left^2: all regressions with a positive weight have the same slope.
+  // Faster programs count more: (2 r - 1) / 6 for the r-th slowest.
+  std::vector<double> importance;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto slower = std::count_if(y.begin(), y.end(), [&](double other) { return other < y[i]; });
+    importance.push_back((2 * double(slower) + 1) / rows);
+  }
+  // The least of sum (w . left)^2 + 4 / 6 sum w^2 left^2, so weighted: all regressions with a positive weight have the
+  // same slope.
   const auto slope = [&](std::size_t a) {
     double out = 0;
     for (std::size_t b = 0; b < left.size(); ++b) {
-      const double moment = std::inner_product(left[a].begin(), left[a].end(), left[b].begin(), 0.0);
+      double moment = 0;
+      for (std::size_t i = 0; i < rows; ++i) moment += importance[i] * left[a][i] * left[b][i];
       out += weights[b] * moment * (a == b ? 1 + 4.0 / rows : 1);
     }
     return out;
@@ -1166,7 +1243,7 @@ TEST(Learners, OnePlatformIsEnough) {
 TEST(Learners, ResidualLearnsWhichRegressionsToBelieve) {
   LearnerSettings settings;
   settings.network.hidden = {16};
-  settings.steps = 150;
+  settings.steps = 400;
   base::Monitor monitor;
   const auto prior_of = [&](const TaskSet& tasks) {
     return stacking_prior_from(make_learner("residual")->train(tasks, settings, monitor)->state(),

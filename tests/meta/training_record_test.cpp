@@ -11,11 +11,13 @@
 namespace graft::meta {
 namespace {
 
-// Requests a stop after a number of progress reports.
+// Requests a stop after a number of progress reports, but for those of trees, which have no checkpoints.
 class StopAfter : public base::Monitor {
  public:
   explicit StopAfter(int reports) : left_(reports) {}
-  void progress(std::string_view, std::int64_t, std::int64_t) override { --left_; }
+  void progress(std::string_view what, std::int64_t, std::int64_t) override {
+    if (!what.starts_with("trees ")) --left_;
+  }
   bool stop_requested() override { return left_ <= 0; }
 
  private:
