@@ -450,4 +450,18 @@ Dataset merged(const Dataset& a, const Dataset& b) {
   return result;
 }
 
+std::vector<Dataset> by_platform(const std::vector<Dataset>& datasets) {
+  std::vector<Dataset> out;
+  for (const Dataset& dataset : datasets) {
+    const auto same =
+        std::find_if(out.begin(), out.end(), [&](const Dataset& known) { return known.platform == dataset.platform; });
+    if (same == out.end()) {
+      out.push_back(dataset);
+    } else {
+      *same = merged(*same, dataset);
+    }
+  }
+  return out;
+}
+
 }  // namespace graft::datasets

@@ -104,5 +104,7 @@ class DatasetFile {
 // The rows of both (same platform and equal YAML, or UserError); rows of the same candidate are kept once (the later
 // one wins).
 Dataset merged(const Dataset& a, const Dataset& b);
+// One dataset per platform, in order of their first.
+std::vector<Dataset> by_platform(const std::vector<Dataset>& datasets);
 
 }  // namespace graft::datasets

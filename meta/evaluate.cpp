@@ -242,6 +242,29 @@ void check_rows(const TaskSet& sources, const TaskSet& own, const std::string& t
                                                                   : "; measure some of the same rows on the sources"));
 }
 
+// Trains what is missing on these sources.
+void train_on(const TaskSet& sources, const std::string& target, const EvaluationSettings& settings,
+              base::Monitor& monitor, Priors& priors) {
+  if (priors.sources != platforms(sources)) priors = {platforms(sources), {}};
+  std::vector<std::string> names;  // of the learners, each once
+  for (const std::string& method : settings.methods) {
+    const std::string learner = evaluated_method_named(method).learner;
+    if (!priors.models.contains(learner) && std::find(names.begin(), names.end(), learner) == names.end())
+      names.push_back(learner);
+  }
+  base::SharedMonitor shared(monitor);
+  base::QuietMonitor quiet(shared);
+  LearnerSettings alone = settings.learner;
+  alone.threads = 1;  // learners run side by side instead
+  std::vector<std::unique_ptr<CostModel>> models(names.size());
+  std::atomic<std::int64_t> done = 0;
+  base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
+    models[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);
+    shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
+  });
+  for (std::size_t l = 0; l < names.size(); ++l) priors.models[names[l]] = std::move(models[l]);
+}
+
 // Rows of the table, from qualities[shots * draws + draw][method].
 std::vector<EvaluationRow> table_rows(const std::string& target, const std::vector<EvaluatedMethod>& chosen,
                                       const EvaluationSettings& settings,
@@ -299,6 +322,13 @@ EvaluatedMethod evaluated_method_named(const std::string& name) {
   throw base::UserError(fmt::format("unknown method '{}'{}", name, base::did_you_mean(name, names)));
 }
 
+void train(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings, base::Monitor& monitor,
+           Priors& priors) {
+  check(settings);
+  base::QuietMonitor quiet(monitor);
+  train_on(training_part(tasks, target, settings, quiet), target, settings, monitor, priors);
+}
+
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor) {
   Priors priors;
@@ -311,39 +341,21 @@ std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& tar
   const TaskSet sources = training_part(tasks, target, settings, monitor);
   const TaskSet own = judged_part(tasks, target, settings, monitor);
   check_rows(sources, own, target, settings, monitor);
+  train_on(sources, target, settings, monitor, priors);
   std::vector<EvaluatedMethod> chosen;
-  std::vector<std::string> names;  // of the learners, each once
-  for (const std::string& name : settings.methods) {
-    chosen.push_back(evaluated_method_named(name));
-    if (std::find(names.begin(), names.end(), chosen.back().learner) == names.end())
-      names.push_back(chosen.back().learner);
-  }
+  for (const std::string& name : settings.methods) chosen.push_back(evaluated_method_named(name));
 
   base::SharedMonitor shared(monitor);
-  base::QuietMonitor quiet(shared);
-  LearnerSettings alone = settings.learner;
-  alone.threads = 1;  // learners run side by side instead
   std::atomic<std::int64_t> done = 0;
-  if (priors.models.empty() || priors.sources != platforms(sources)) {
-    std::vector<std::unique_ptr<CostModel>> models(names.size());
-    base::parallel_for(std::int64_t(names.size()), settings.learner.threads, [&](std::int64_t l) {
-      models[std::size_t(l)] = trained(*make_learner(names[std::size_t(l)]), sources, alone, quiet);
-      shared.progress(fmt::format("{}: training", target), ++done, std::int64_t(names.size()));
-    });
-    priors = {platforms(sources), std::move(models)};
-  }
-
   // One piece of work is one draw for all methods, so that they see the same support.
   const std::int64_t draws = settings.draws, pieces = draws * std::int64_t(settings.shots.size());
   std::vector<std::vector<Quality>> qualities(std::size_t(pieces), std::vector<Quality>(chosen.size()));
-  done = 0;
   base::parallel_for(pieces, settings.learner.threads, [&](std::int64_t piece) {
     const int shots = settings.shots[std::size_t(piece / draws)];
     const Draw draw = draw_support(own.groups, settings, shots, int(piece % draws));
     for (std::size_t m = 0; m < chosen.size(); ++m) {
       base::check_stop(shared);
-      const auto learner = std::find(names.begin(), names.end(), chosen[m].learner) - names.begin();
-      const CostModel& prior = *priors.models[std::size_t(learner)];
+      const CostModel& prior = priors.of(chosen[m]);
       Quality& quality = qualities[std::size_t(piece)][m];
       if (!chosen[m].adapts || draw.support.empty()) {
         quality = judge([&](std::size_t) { return &prior; }, own.groups, draw);

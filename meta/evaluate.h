@@ -2,12 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "base/monitor.h"
 #include "base/interval.h"
+#include "base/monitor.h"
 #include "meta/learner.h"
 #include "meta/support.h"
 #include "meta/task_set.h"
@@ -64,8 +65,15 @@ struct EvaluationRow {
 // The methods' learners after their last training. With settings.sources, several targets share them.
 struct Priors {
   std::vector<std::string> sources;
-  std::vector<std::unique_ptr<CostModel>> models;
+  std::map<std::string, std::unique_ptr<CostModel>> models;  // by learner
+  const CostModel& of(const EvaluatedMethod& method) const { return *models.at(method.learner); }
 };
+
+// Trains what the settings' methods need and `priors` lack, on what evaluate() of the target trains on. Priors of other
+// sources go. What is to note of the sources, evaluate() notes. They are for calls with equal tasks and settings,
+// methods and targets apart.
+void train(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings, base::Monitor& monitor,
+           Priors& priors);
 
 // Every method trained on the sources, adapted to each draw's support, judged on the query rows. Rows
 // for which a method cannot work (0 shots for scratch) are reported at the value of its untrained prior. Workloads with
@@ -73,8 +81,7 @@ struct Priors {
 // for a target's table of which nothing can be said: no source has its rows, and no parameter varies in both.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor);
-// The same, using `priors` if they are of the same sources, else filling them. They are for calls with equal
-// tasks and settings.
+// The same with priors that train() filled, or fills now.
 std::vector<EvaluationRow> evaluate(const TaskSet& tasks, const std::string& target, const EvaluationSettings& settings,
                                     base::Monitor& monitor, Priors& priors);
 

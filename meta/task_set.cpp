@@ -17,21 +17,6 @@
 namespace graft::meta {
 namespace {
 
-// One dataset per platform, in order of their first.
-std::vector<datasets::Dataset> by_platform(const std::vector<datasets::Dataset>& datasets) {
-  std::vector<datasets::Dataset> out;
-  for (const datasets::Dataset& dataset : datasets) {
-    const auto same =
-        std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.platform == dataset.platform; });
-    if (same == out.end()) {
-      out.push_back(dataset);
-    } else {
-      *same = datasets::merged(*same, dataset);
-    }
-  }
-  return out;
-}
-
 struct EncodedRow {
   features::Encoded features;  // no rows: left out
   std::uint64_t program_hash = 0;
@@ -144,7 +129,7 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
     out.encoding = out.own_encoding.get();
   }
   const features::Encoding& encoding = *out.encoding;
-  for (const datasets::Dataset& dataset : by_platform(datasets)) {
+  for (const datasets::Dataset& dataset : datasets::by_platform(datasets)) {
     datasets::refuse_emulated(dataset.platform, dataset.source);
     out.sources[dataset.platform] = dataset.source;
     const std::vector<datasets::Group> groups = datasets::groups(dataset);

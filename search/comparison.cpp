@@ -143,7 +143,7 @@ std::vector<MethodSearched> compare_searches(const std::vector<Searched>& search
         // Without an ok trial so far there is no speed; a hundredth keeps means finite.
         const double least = fastest.at({search->workload, search->platform});
         const auto after = [&](const Searched& one) {
-          return std::log(std::max(least / one.best_seconds[std::size_t(count - 1)], 0.01));
+          return std::log(std::max(least / one.best_seconds[std::size_t(count - 1)], least_speed));
         };
         speed.push_back(after(*search));
         slower.push_back(after(*base->second.at(question)) - speed.back());

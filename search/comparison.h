@@ -12,6 +12,9 @@
 
 namespace graft::search {
 
+// The share of the fastest known speed that a search without an ok trial counts as: means of logarithms stay finite.
+constexpr double least_speed = 0.01;
+
 // One search of one workload on one platform.
 struct Searched {
   std::string method;  // searches of one method differ by workload, platform and seed

@@ -51,6 +51,7 @@ Command evaluate_command() {
                    "mpirun -n 2 graft evaluate data/*.h5 --folds 5 --threads 1 --out cv.json",
                    "graft evaluate data/*.h5 --folds 5 --methods scratch,ridge,residual --shots 0,8,32 --out cv.json",
                    "graft evaluate data/*.h5 --regime alone --methods residual,scratch --shots 8,16,32",
+                   "graft evaluate data/*.h5 --target model:sifive-p450 --methods residual,ridge --search --draws 10",
                    "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<study::EvaluateRequest>(usual_request());

@@ -29,19 +29,41 @@ const char* title_of(Metric metric) {
   return "";
 }
 
-// One row a method, one column a number of shots.
-void print_table(const std::string& title, const study::EvaluateRequest& request,
-                 const std::function<std::string(const std::string& method, std::int64_t shots)>& cell, Output& out) {
+// One row a method, one column a number.
+void print_table(const std::string& title, const std::vector<std::string>& methods,
+                 const std::vector<std::int64_t>& counts, const std::string& unit,
+                 const std::function<std::string(const std::string& method, std::int64_t count)>& cell, Output& out) {
   std::vector<std::string> head{"method"};
-  for (const std::int64_t shots : request.shots) head.push_back(fmt::format("{} shots", shots));
+  for (const std::int64_t count : counts) head.push_back(fmt::format("{} {}", count, unit));
   Table table(head);
-  for (const std::string& method : request.methods) {
+  for (const std::string& method : methods) {
     std::vector<std::string> cells{method};
-    for (const std::int64_t shots : request.shots) cells.push_back(cell(method, shots));
+    for (const std::int64_t count : counts) cells.push_back(cell(method, count));
     table.row(std::move(cells));
   }
   out.line(fmt::format("\n{}", title));
   out.table(table);
+}
+
+std::string mean_text(const base::Interval& value) {
+  const std::string mean = number_text(value.mean);
+  return std::isfinite(value.low) ? fmt::format("{} ±{:.3f}", mean, (value.high - value.low) / 2) : mean;
+}
+
+// Of one target, or of the means over all.
+void print_searches(const study::Searches& searches, const std::string& target, const study::EvaluateRequest& request,
+                    Output& out) {
+  const auto first =
+      std::find_if(searches.begin(), searches.end(), [&](const auto& each) { return each.target == target; });
+  if (first == searches.end()) return;
+  const auto cell = [&](const std::string& method, std::int64_t trials) -> std::string {
+    const EvaluationTable::Search* const search = study::search_of(searches, target, method, trials);
+    return search == nullptr ? "-" : mean_text(search->found);
+  };
+  print_table(fmt::format("searches among what was recorded, rounds of {}, {}: speed of the best so far (1 is the "
+                          "fastest recorded)",
+                          request.search_batch, base::counted(std::int64_t(first->by_seed.size()), "seed")),
+              study::searched_methods(request), request.search_counts, "trials", cell, out);
 }
 
 void print_metrics(const study::Rows& rows, const std::string& target, const study::EvaluateRequest& request,
@@ -59,11 +81,9 @@ void print_metrics(const study::Rows& rows, const std::string& target, const stu
     const auto cell = [&](const std::string& method, std::int64_t shots) -> std::string {
       const EvaluationTable::Row* const row = study::row_of(rows, target, method, shots);
       if (row == nullptr) return "-";
-      const base::Interval& value = row->means[metric];
-      const std::string mean = number_text(value.mean);
-      return std::isfinite(value.low) ? fmt::format("{} ±{:.3f}", mean, (value.high - value.low) / 2) : mean;
+      return mean_text(row->means[metric]);
     };
-    print_table(title_of(metric), request, cell, out);
+    print_table(title_of(metric), request.methods, request.shots, "shots", cell, out);
   }
 }
 
@@ -77,8 +97,18 @@ void print_differences(const EvaluationTable& table, const std::string& target, 
       return found == table.differences.end() ? "-" : interval_text(found->means[metric], "{:+.3f}");
     };
     print_table(fmt::format("{} less that of {}, paired by draw", study::key_of(metric), study::against_of(request)),
-                request, cell, out);
+                request.methods, request.shots, "shots", cell, out);
   }
+  if (table.search_differences.empty()) return;
+  const auto cell = [&](const std::string& method, std::int64_t trials) -> std::string {
+    const auto found = std::find_if(
+        table.search_differences.begin(), table.search_differences.end(),
+        [&](const auto& each) { return each.target == target && each.method == method && each.trials == trials; });
+    return found == table.search_differences.end() ? "-" : interval_text(found->found, "{:+.3f}");
+  };
+  print_table(fmt::format("searches: speed of the best so far less that of {}, paired by seed",
+                          study::search_against_of(request)),
+              study::searched_methods(request), request.search_counts, "trials", cell, out);
 }
 
 std::string draws_text(std::int64_t draws) {
@@ -100,6 +130,7 @@ void print_target(const EvaluationTable& table, const std::string& target, const
   out.line(fmt::format("\n{} ({}), {}; {} judged, {}", target, first.source, said(request.regime),
                        base::counted(first.workloads, "workload"), draws_text(request.draws)));
   print_metrics(table.rows, target, request, out);
+  print_searches(table.searches, target, request, out);
   Table best({"winner by", "shots", "method"});
   const auto winners = study::winners_of(table.rows, study::compared_in(request, {target}));
   for (const auto& winner : winners) best.row({"spearman", std::to_string(winner.shots), winner.by_spearman});
@@ -114,6 +145,7 @@ void print_comparison(const EvaluationTable& table, const study::EvaluateRequest
     judged = table.means.front().target;
     out.line(fmt::format("\n{} targets; {}", judged, draws_text(request.draws)));
     print_metrics(table.means, judged, request, out);
+    print_searches(table.search_means, judged, request, out);
   }
   if (!table.differences.empty()) print_differences(table, judged, request, out);
 }

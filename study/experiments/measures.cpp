@@ -15,7 +15,6 @@ namespace {
 using search::Searched;
 using Place = std::pair<std::string, std::string>;  // workload, platform
 
-constexpr double least_speed = 0.01;  // of a search that has nothing ok: keeps means finite
 constexpr std::uint64_t interval_seed = 1;
 
 double best_after(const Searched& search, std::int64_t trials) {
@@ -53,7 +52,7 @@ base::Interval factor(const std::vector<double>& logarithms) {
 }
 
 double log_speed(double reference, double seconds) {
-  return std::log(std::max(reference / seconds, least_speed));
+  return std::log(std::max(reference / seconds, search::least_speed));
 }
 
 std::int64_t trials_until(const Searched& search, double seconds) {

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -14,6 +17,9 @@
 #include "base/random.h"
 #include "base/text.h"
 #include "codegen/expression/suites.h"
+#include "meta/methods/methods.h"
+#include "search/programs.h"
+#include "study/flows/guided_searches.h"
 #include "study/flows/shared_work.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
@@ -49,6 +55,11 @@ void check(const EvaluateRequest& request) {
     throw FieldError("folds", "decides targets and sources; cannot be combined with `target` or `sources`");
   if (request.sources_know_judged && request.judge_last == 0)
     throw FieldError("sources_know_judged", "says which rows sources learn from, and only with `judge_last`");
+  if (in_domain && request.search) throw FieldError("search", "cannot be combined with `regime` in-domain");
+  if (request.search &&
+      (request.search_counts.empty() || std::adjacent_find(request.search_counts.begin(), request.search_counts.end(),
+                                                           std::greater_equal()) != request.search_counts.end()))
+    throw FieldError("search_counts", "expected numbers of trials that rise");
   if (!in_domain && !(request.train_workloads.empty() && request.judge_workloads.empty()))
     throw FieldError("train_workloads, judge_workloads", "only with `regime` in-domain");
 }
@@ -57,6 +68,15 @@ std::vector<std::string> texts_of(const std::vector<codegen::Workload>& workload
   std::vector<std::string> texts;
   for (const codegen::Workload& workload : workloads) texts.push_back(workload.text());
   return texts;
+}
+
+// Those that are judged, and those that guide searches.
+std::vector<std::string> all_methods(const EvaluateRequest& request) {
+  std::vector<std::string> methods = request.methods;
+  for (const std::string& method : searched_methods(request)) {
+    if (!among(methods, method)) methods.push_back(method);
+  }
+  return methods;
 }
 
 meta::EvaluationSettings settings_of(const EvaluateRequest& request, const ModelPlan& plan) {
@@ -128,9 +148,16 @@ Rows of_target(const Rows& rows, const std::string& target) {
   return own;
 }
 
-// Whether these are all rows of the target.
-bool are_complete(const Rows& rows, const std::string& target, const EvaluateRequest& request) {
-  if (rows.size() != request.methods.size() * request.shots.size()) return false;
+// Whether the table has all rows and searches of the target.
+bool is_complete(const EvaluationTable& table, const std::string& target, const EvaluateRequest& request) {
+  const std::vector<std::string> searched = searched_methods(request);
+  const bool has_searches = std::all_of(searched.begin(), searched.end(), [&](const std::string& method) {
+    return std::all_of(request.search_counts.begin(), request.search_counts.end(), [&](std::int64_t trials) {
+      return search_of(table.searches, target, method, trials) != nullptr;
+    });
+  });
+  const Rows rows = of_target(table.rows, target);
+  if (!has_searches || rows.size() != request.methods.size() * request.shots.size()) return false;
   return std::all_of(request.methods.begin(), request.methods.end(), [&](const std::string& method) {
     return std::all_of(request.shots.begin(), request.shots.end(),
                        [&](std::int64_t shots) { return row_of(rows, target, method, shots) != nullptr; });
@@ -188,21 +215,40 @@ std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platform
   return out;
 }
 
-Rows known_rows(const std::filesystem::path& file, const base::Document& request) {
-  if (file.empty() || !std::filesystem::exists(file)) return {};
+EvaluationTable known_results(const std::filesystem::path& file, const base::Document& request) {
+  EvaluationTable known;
+  if (file.empty() || !std::filesystem::exists(file)) return known;
   try {
     EvaluationTable earlier = evaluation_table_from(base::parse_json(base::read_file(file), file.string()));
-    if (Request::hash_of(earlier.request) != Request::hash_of(request)) return {};
+    if (Request::hash_of(earlier.request) != Request::hash_of(request)) return known;
     std::erase_if(earlier.rows, [](const auto& row) { return !row.by_draw; });  // of an earlier graft
-    return std::move(earlier.rows);
+    known.rows = std::move(earlier.rows);
+    known.searches = std::move(earlier.searches);
   } catch (const base::UserError&) {
-    return {};  // some other file: it is replaced
+    // some other file: it is replaced
   }
+  return known;
+}
+
+std::vector<std::string> searched_methods(const EvaluateRequest& request) {
+  if (!request.search) return {};
+  if (!request.search_methods.empty()) return request.search_methods;
+  std::vector<std::string> methods = request.methods;
+  for (const char* const method : {"random", "scratch", "gbt-scratch"}) {
+    if (!among(methods, method)) methods.push_back(method);
+  }
+  return methods;
 }
 
 std::string against_of(const EvaluateRequest& request) {
   if (!request.against.empty()) return request.against;
   return among(request.methods, "scratch") ? "scratch" : request.methods.front();
+}
+
+std::string search_against_of(const EvaluateRequest& request) {
+  const std::vector<std::string> searched = searched_methods(request);
+  if (among(searched, request.against)) return request.against;
+  return among(searched, "scratch") ? "scratch" : searched.front();
 }
 
 Compared compared_in(const EvaluateRequest& request, std::vector<std::string> targets) {
@@ -211,10 +257,10 @@ Compared compared_in(const EvaluateRequest& request, std::vector<std::string> ta
 
 namespace {
 
-// A piece of an evaluation: these methods on these targets, which have the same sources.
+// A piece of an evaluation: these methods, and searches by these, on these targets, which have the same sources.
 struct Piece {
   std::vector<Judged> judged;
-  std::vector<std::string> methods;
+  std::vector<std::string> methods, searched;
 };
 
 // The first targets of those that are left, as pieces for all ranks: groups of targets that share sources, whose
@@ -227,13 +273,18 @@ std::vector<Piece> next_pieces(std::span<const Judged>& left, const EvaluateRequ
     if (ranks > 1 && !left.front().sources.empty() && request.folds > 0) {
       while (size < left.size() && left[size].sources == left.front().sources) ++size;
     }
-    pieces.push_back({{left.begin(), left.begin() + std::ptrdiff_t(size)}, request.methods});
+    pieces.push_back({{left.begin(), left.begin() + std::ptrdiff_t(size)}, request.methods, searched_methods(request)});
     left = left.subspan(size);
   }
   if (std::ssize(pieces) == ranks) return pieces;
   std::vector<Piece> by_method;
-  for (const std::string& method : request.methods) {
-    for (const Piece& piece : pieces) by_method.push_back({piece.judged, {method}});
+  const auto only = [](const std::vector<std::string>& methods, const std::string& method) {
+    return among(methods, method) ? std::vector{method} : std::vector<std::string>();
+  };
+  const std::vector<std::string> searched = searched_methods(request);
+  for (const std::string& method : all_methods(request)) {
+    for (const Piece& piece : pieces)
+      by_method.push_back({piece.judged, only(request.methods, method), only(searched, method)});
   }
   return by_method;
 }
@@ -251,15 +302,85 @@ Rows in_order(const Rows& rows, std::span<const Judged> judged, const EvaluateRe
   return ordered;
 }
 
-// An earlier table of the same request, for all ranks as rank 0 sees it.
-Rows rows_of_earlier(const EvaluateRequest& request, const base::Document& identity, base::Team& team,
-                     base::Monitor& monitor) {
-  const std::string known = work_of_first(team, monitor, [&](base::Monitor&) {
-    EvaluationTable table;
-    table.rows = known_rows(request.out, identity);
-    return to_document(table).to_json();
+Searches in_order(const Searches& searches, std::span<const Judged> judged, const EvaluateRequest& request) {
+  Searches ordered;
+  for (const Judged& each : judged) {
+    for (const std::string& method : searched_methods(request)) {
+      for (const std::int64_t trials : request.search_counts) {
+        if (const auto* const search = search_of(searches, each.target, method, trials)) ordered.push_back(*search);
+      }
+    }
+  }
+  return ordered;
+}
+
+void append(EvaluationTable& table, EvaluationTable part) {
+  std::move(part.rows.begin(), part.rows.end(), std::back_inserter(table.rows));
+  std::move(part.searches.begin(), part.searches.end(), std::back_inserter(table.searches));
+}
+
+// The target's recorded programs, those that are judged, and the workloads that have any.
+struct Judgeable {
+  datasets::Dataset recorded;
+  std::vector<codegen::Workload> workloads;
+};
+
+Judgeable judgeable(const std::vector<datasets::Dataset>& data, const meta::TaskSet& tasks, const std::string& target,
+                    const EvaluateRequest& request) {
+  Judgeable out;
+  std::vector<datasets::Dataset> own;
+  std::copy_if(data.begin(), data.end(), std::back_inserter(own),
+               [&](const datasets::Dataset& dataset) { return dataset.platform == target; });
+  out.recorded = datasets::by_platform(own).front();
+  std::set<std::uint64_t> judged;  // programs, with `judge_last`
+  for (const meta::Examples& group : meta::only_platforms(tasks, {target}).groups) {
+    if (group.size() < std::max<std::int64_t>(request.judge_last, 1)) continue;
+    out.workloads.push_back(group.workload);
+    judged.insert(group.program_hashes.end() - request.judge_last, group.program_hashes.end());
+  }
+  if (request.judge_last == 0) return out;
+  search::Programs programs(out.recorded.target);
+  std::erase_if(out.recorded.rows, [&](const datasets::Dataset::Row& row) {
+    const codegen::Candidate candidate = out.recorded.candidate(row);
+    const base::Result<std::uint64_t> identity = programs.identity(candidate);
+    return !(identity && judged.contains(*identity)) && !judged.contains(codegen::hash(candidate));
   });
-  return evaluation_table_from(base::parse_json(known, request.out.string())).rows;
+  return out;
+}
+
+// Searches on the target, guided by what was trained.
+Searches searches_of(const std::vector<datasets::Dataset>& data, const meta::TaskSet& tasks, const std::string& target,
+                     const std::vector<std::string>& methods, const meta::Priors& priors,
+                     const EvaluateRequest& request, base::Monitor& monitor) {
+  const Judgeable own = judgeable(data, tasks, target, request);
+  std::vector<std::unique_ptr<meta::CostModel>> fixed;  // of methods that do not adapt
+  std::vector<Guide> guides;
+  for (const std::string& name : methods) {
+    const meta::EvaluatedMethod method = meta::evaluated_method_named(name);
+    const meta::CostModel* model = &priors.of(method);
+    if (name == "random") {
+      model = nullptr;
+    } else if (!method.adapts) {
+      fixed.push_back(meta::with_transfer(model->clone(), "frozen", *tasks.encoding));
+      model = fixed.back().get();
+    }
+    guides.push_back({name, model});
+  }
+  GuidedSearchSettings settings;
+  settings.counts = request.search_counts;
+  settings.seeds = request.search_seeds > 0 ? request.search_seeds : request.draws;
+  settings.batch = request.search_batch;
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+  return guided_searches(own.recorded, own.workloads, *tasks.encoding, guides, settings, monitor);
+}
+
+// An earlier table of the same request, for all ranks as rank 0 sees it.
+EvaluationTable earlier_results(const EvaluateRequest& request, const base::Document& identity, base::Team& team,
+                                base::Monitor& monitor) {
+  const std::string known = work_of_first(
+      team, monitor, [&](base::Monitor&) { return to_document(known_results(request.out, identity)).to_json(); });
+  return evaluation_table_from(base::parse_json(known, request.out.string()));
 }
 
 }  // namespace
@@ -275,7 +396,7 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
   check(request);
   ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
                  request.threads);
-  for (const std::string& method : request.methods) plan.check(meta::evaluated_method_named(method).learner);
+  for (const std::string& method : all_methods(request)) plan.check(meta::evaluated_method_named(method).learner);
   meta::EvaluationSettings settings = settings_of(request, plan);
 
   base::TeamMonitor monitor(team, own_monitor);  // for what all ranks do equally
@@ -301,36 +422,48 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
   EvaluationTable table;
   table.request = identity_of(request, plan);
   table.context = context_of(request.command_line);
-  Rows known = rows_of_earlier(request, table.request, team, own_monitor);
+  EvaluationTable known = earlier_results(request, table.request, team, own_monitor);
   std::vector<Judged> missing;
   for (const Judged& each : judged) {
-    if (are_complete(of_target(known, each.target), each.target, request)) continue;
-    std::erase_if(known, [&](const auto& row) { return row.target == each.target; });
+    if (is_complete(known, each.target, request)) continue;
+    std::erase_if(known.rows, [&](const auto& row) { return row.target == each.target; });
+    std::erase_if(known.searches, [&](const auto& search) { return search.target == each.target; });
     missing.push_back(each);
   }
   meta::Priors priors;  // of whole methods
-  const auto rows_of = [&](const Piece& piece, base::Monitor& its_monitor) {
+  const auto part_of = [&](const Piece& piece, base::Monitor& its_monitor) {
     meta::EvaluationSettings own = settings;
-    own.methods = piece.methods;
     meta::Priors own_priors;
     meta::Priors& kept = piece.methods == request.methods ? priors : own_priors;
     EvaluationTable part;
     for (const Judged& each : piece.judged) {
       own.sources = each.sources;
-      auto rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, own, its_monitor)
-                            : meta::evaluate(tasks, each.target, own, its_monitor, kept);
+      if (!piece.searched.empty()) {
+        own.methods = piece.searched;
+        meta::train(tasks, each.target, own, its_monitor, kept);
+      }
+      own.methods = piece.methods;
+      std::vector<meta::EvaluationRow> rows;
+      if (!own.methods.empty()) {
+        rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, own, its_monitor)
+                         : meta::evaluate(tasks, each.target, own, its_monitor, kept);
+      }
       for (meta::EvaluationRow& row : rows)
         part.rows.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
+      if (piece.searched.empty()) continue;
+      Searches searches = searches_of(data, tasks, each.target, piece.searched, kept, request, its_monitor);
+      std::move(searches.begin(), searches.end(), std::back_inserter(part.searches));
     }
-    return part.rows;
+    return part;
   };
   std::size_t told = 0;
   // The table as far as targets are complete, in their order.
   const auto tell = [&] {
     for (; told < judged.size(); ++told) {
       const std::string& target = judged[told].target;
-      if (!are_complete(of_target(known, target), target, request)) return;
-      table.rows = in_order(known, std::span(judged).first(told + 1), request);
+      if (!is_complete(known, target, request)) return;
+      table.rows = in_order(known.rows, std::span(judged).first(told + 1), request);
+      table.searches = in_order(known.searches, std::span(judged).first(told + 1), request);
       if (team.rank() == 0) store(table, request.out);
       if (target_done) target_done(table, target);
     }
@@ -339,19 +472,14 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
   for (std::span<const Judged> left = missing; !left.empty(); tell()) {
     const std::vector<Piece> pieces = next_pieces(left, request, team.size());
     if (team.size() == 1) {
-      for (EvaluationTable::Row& row : rows_of(pieces.front(), own_monitor)) known.push_back(std::move(row));
+      append(known, part_of(pieces.front(), own_monitor));
       continue;
     }
     const std::vector<std::string> parts =
         shared_work(team, std::ssize(pieces), own_monitor, [&](std::int64_t p, base::Monitor& its_monitor) {
-          EvaluationTable part;
-          part.rows = rows_of(pieces[std::size_t(p)], its_monitor);
-          return to_document(part).to_json();
+          return to_document(part_of(pieces[std::size_t(p)], its_monitor)).to_json();
         });
-    for (const std::string& part : parts) {
-      for (EvaluationTable::Row& row : evaluation_table_from(base::parse_json(part, "rows")).rows)
-        known.push_back(std::move(row));
-    }
+    for (const std::string& part : parts) append(known, evaluation_table_from(base::parse_json(part, "rows")));
   }
 
   const Compared compared = compared_in(request, targets);
@@ -360,6 +488,12 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
   all.insert(all.end(), table.means.begin(), table.means.end());
   table.differences = differences_to(against_of(request), all, request.seed);
   table.winners = winners_of(table.rows, compared);
+  if (request.search) {
+    if (targets.size() > 1) table.search_means = search_means_over_targets(table.searches, targets, request.seed);
+    Searches searches = table.searches;
+    searches.insert(searches.end(), table.search_means.begin(), table.search_means.end());
+    table.search_differences = search_differences_to(search_against_of(request), searches, request.seed);
+  }
   table.complete = true;
   if (team.rank() == 0) store(table, request.out);
   return table;

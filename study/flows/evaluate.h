@@ -12,8 +12,8 @@
 #include "base/monitor.h"
 #include "base/team.h"
 #include "meta/evaluate.h"
-#include "study/inputs/data.h"
 #include "study/flows/evaluation_table.h"
+#include "study/inputs/data.h"
 #include "study/inputs/model_choice.h"
 #include "study/inputs/setting.h"
 
@@ -24,6 +24,10 @@ inline std::vector<std::string> usual_methods() {
 }
 inline std::vector<std::int64_t> usual_shots() {
   return {0, 10, 50};
+}
+
+inline std::vector<std::int64_t> usual_search_counts() {
+  return {1, 5, 10, 20, 50};
 }
 
 struct EvaluateRequest {
@@ -41,9 +45,9 @@ meta::Regime regime_named(std::string_view name);  // UserError
 std::vector<std::vector<std::string>> folds_of(std::vector<std::string> platforms, std::int64_t folds,
                                                std::uint64_t seed);
 
-// The rows in the file of an earlier run of the same request that hold all draws. None if there is no such
-// file, or a different one.
-Rows known_rows(const std::filesystem::path& file, const base::Document& request);
+// The rows, those that hold all draws, and searches in the file of an earlier run of the same request. None if there is
+// no such file, or a different one.
+EvaluationTable known_results(const std::filesystem::path& file, const base::Document& request);
 
 // Called for each target when its rows are in the table, which has no statistics yet.
 using TargetDone = std::function<void(const EvaluationTable& table, const std::string& target)>;
@@ -57,7 +61,12 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
 
 // Methods and shots of the request, for these targets.
 Compared compared_in(const EvaluateRequest& request, std::vector<std::string> targets);
-// The method that the differences of the request are taken from.
+// The methods that guide searches, by default those of the request and random, scratch and gbt-scratch; none without
+// `search`.
+std::vector<std::string> searched_methods(const EvaluateRequest& request);
+// The method that the differences of the request are taken from; for searches scratch, if it
+// guides any, else their first.
 std::string against_of(const EvaluateRequest& request);
+std::string search_against_of(const EvaluateRequest& request);
 
 }  // namespace graft::study

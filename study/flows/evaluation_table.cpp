@@ -34,15 +34,14 @@ std::string winner(const Rows& rows, const std::string& target, const Compared& 
   return best;
 }
 
-// The values of a metric, draw by draw.
-std::vector<double> mean_draws(const std::vector<const Row*>& of_targets, Metric metric) {
-  std::vector<double> mean(of_targets.front()->by_draw->values[std::size_t(metric)].size(), 0);
-  for (const Row* const row : of_targets) {
-    const std::vector<double>& values = (*row->by_draw)[metric];
+// The mean over targets, draw by draw.
+std::vector<double> mean_draws(const std::vector<const std::vector<double>*>& of_targets, bool geometric) {
+  std::vector<double> mean(of_targets.front()->size(), 0);
+  for (const std::vector<double>* const values : of_targets) {
     for (std::size_t d = 0; d < mean.size(); ++d)
-      mean[d] += (is_geometric(metric) ? std::log(values[d]) : values[d]) / double(of_targets.size());
+      mean[d] += (geometric ? std::log((*values)[d]) : (*values)[d]) / double(of_targets.size());
   }
-  if (is_geometric(metric)) {
+  if (geometric) {
     for (double& value : mean) value = std::exp(value);
   }
   return mean;
@@ -97,7 +96,9 @@ Rows means_over_targets(const Rows& rows, const Compared& compared, std::uint64_
       mean.draws = own.front()->draws;
       mean.by_draw.emplace();
       for (const Metric metric : metrics) {
-        (*mean.by_draw)[metric] = mean_draws(own, metric);
+        std::vector<const std::vector<double>*> draws;
+        for (const Row* const row : own) draws.push_back(&(*row->by_draw)[metric]);
+        (*mean.by_draw)[metric] = mean_draws(draws, is_geometric(metric));
         mean.means[metric] = base::bootstrap_mean((*mean.by_draw)[metric], 0.95, seed);
       }
       out.push_back(std::move(mean));
@@ -118,6 +119,45 @@ std::vector<EvaluationTable::Difference> differences_to(std::string_view against
           base::bootstrap_paired_difference((*row.by_draw)[metric], (*other.by_draw)[metric], 0.95, seed);
     }
     out.push_back(std::move(difference));
+  }
+  return out;
+}
+
+const EvaluationTable::Search* search_of(const Searches& searches, std::string_view target, std::string_view method,
+                                         std::int64_t trials) {
+  const auto found = std::find_if(searches.begin(), searches.end(), [&](const EvaluationTable::Search& search) {
+    return search.target == target && search.method == method && search.trials == trials;
+  });
+  return found == searches.end() ? nullptr : &*found;
+}
+
+Searches search_means_over_targets(const Searches& searches, const std::vector<std::string>& targets,
+                                   std::uint64_t seed) {
+  Searches out;
+  for (const EvaluationTable::Search& first : searches) {
+    if (first.target != targets.front()) continue;
+    EvaluationTable::Search mean{fmt::format("mean of {}", targets.size()), first.method, "", first.trials};
+    std::vector<const std::vector<double>*> seeds;
+    for (const std::string& target : targets) {
+      const EvaluationTable::Search& own = *search_of(searches, target, first.method, first.trials);
+      seeds.push_back(&own.by_seed);
+      mean.workloads += own.workloads;
+    }
+    mean.by_seed = mean_draws(seeds, true);
+    mean.found = base::bootstrap_mean(mean.by_seed, 0.95, seed);
+    out.push_back(std::move(mean));
+  }
+  return out;
+}
+
+std::vector<EvaluationTable::SearchDifference> search_differences_to(std::string_view against, const Searches& searches,
+                                                                     std::uint64_t seed) {
+  std::vector<EvaluationTable::SearchDifference> out;
+  for (const EvaluationTable::Search& search : searches) {
+    if (search.method == against) continue;
+    const EvaluationTable::Search& other = *search_of(searches, search.target, against, search.trials);
+    out.push_back({search.target, search.method, std::string(against), search.trials,
+                   base::bootstrap_paired_difference(search.by_seed, other.by_seed, 0.95, seed)});
   }
   return out;
 }
@@ -199,6 +239,48 @@ base::Document rows_document(const Rows& rows) {
   return out;
 }
 
+base::Document searches_document(const Searches& searches) {
+  base::Document out = base::Document::list();
+  for (const EvaluationTable::Search& each : searches) {
+    base::Document entry = base::Document::map();
+    entry.set("target", each.target);
+    if (!each.source.empty()) entry.set("source", each.source);
+    out.push(entry.set("method", each.method)
+                 .set("trials", each.trials)
+                 .set("workloads", each.workloads)
+                 .set("found", base::to_document(each.found))
+                 .set("by_seed", numbers(each.by_seed)));
+  }
+  return out;
+}
+
+Searches searches_from(const base::Document& document, std::string_view key) {
+  Searches searches;
+  const base::Document* const list = document.find(key);
+  if (list == nullptr) return searches;
+  for (const base::Document& each : list->as_list()) {
+    const base::Document* const source = each.find("source");
+    searches.push_back({each.at("target").as_string(), each.at("method").as_string(),
+                        source == nullptr ? "" : source->as_string(), each.at("trials").as_integer(),
+                        each.at("workloads").as_integer(), base::interval_from(each.at("found")),
+                        numbers_from(each.at("by_seed"))});
+  }
+  return searches;
+}
+
+base::Document search_differences_document(const std::vector<EvaluationTable::SearchDifference>& differences) {
+  base::Document out = base::Document::list();
+  for (const EvaluationTable::SearchDifference& each : differences) {
+    out.push(base::Document::map()
+                 .set("target", each.target)
+                 .set("method", each.method)
+                 .set("against", each.against)
+                 .set("trials", each.trials)
+                 .set("found", base::to_document(each.found)));
+  }
+  return out;
+}
+
 base::Document differences_document(const std::vector<EvaluationTable::Difference>& differences) {
   base::Document out = base::Document::list();
   for (const EvaluationTable::Difference& each : differences) {
@@ -230,9 +312,14 @@ base::Document to_document(const EvaluationTable& table) {
   if (!table.context.is_null()) out.set("context", table.context);
   out.set("rows", rows_document(table.rows)).set("complete", table.complete);
   if (!table.means.empty()) out.set("means", rows_document(table.means));
-  if (table.winners.empty()) return out;
-  return out.set("differences", differences_document(table.differences))
-      .set("winners", winners_document(table.winners));
+  if (!table.winners.empty()) {
+    out.set("differences", differences_document(table.differences)).set("winners", winners_document(table.winners));
+  }
+  if (!table.searches.empty()) out.set("searches", searches_document(table.searches));
+  if (!table.search_means.empty()) out.set("search_means", searches_document(table.search_means));
+  if (!table.search_differences.empty())
+    out.set("search_differences", search_differences_document(table.search_differences));
+  return out;
 }
 
 EvaluationTable evaluation_table_from(const base::Document& document) {
@@ -247,6 +334,15 @@ EvaluationTable evaluation_table_from(const base::Document& document) {
     for (const base::Document& each : differences->as_list()) {
       table.differences.push_back({each.at("target").as_string(), each.at("method").as_string(),
                                    each.at("against").as_string(), each.at("shots").as_integer(), means_from(each)});
+    }
+  }
+  table.searches = searches_from(document, "searches");
+  table.search_means = searches_from(document, "search_means");
+  if (const base::Document* differences = document.find("search_differences")) {
+    for (const base::Document& each : differences->as_list()) {
+      table.search_differences.push_back({each.at("target").as_string(), each.at("method").as_string(),
+                                          each.at("against").as_string(), each.at("trials").as_integer(),
+                                          base::interval_from(each.at("found"))});
     }
   }
   if (const base::Document* winners = document.find("winners")) {

@@ -48,11 +48,28 @@ struct EvaluationTable {
     std::string by_spearman, by_top1;
   };
 
+  // The searches that a method guided among the target's recorded programs: one of each workload by each seed.
+  struct Search {
+    std::string target, method, source;
+    std::int64_t trials = 0, workloads = 0;
+    // Speed of the best program after that many trials, the fastest recorded one's is 1; geometric means over workloads
+    // by seed, and their mean.
+    base::Interval found = {};
+    std::vector<double> by_seed = {};  // equal seeds of two methods are pairs
+  };
+  struct SearchDifference {
+    std::string target, method, against;
+    std::int64_t trials = 0;
+    base::Interval found = {};
+  };
+
   base::Document request, context;  // null: of a table that does not say it
   std::vector<Row> rows;            // by target
   std::vector<Row> means;           // over all targets, where there are several
   std::vector<Difference> differences;
-  std::vector<Winner> winners;  // none: the table is not complete, or does not have them
+  std::vector<Winner> winners;                 // none: the table is not complete, or does not have them
+  std::vector<Search> searches, search_means;  // by target; over all targets, where there are several
+  std::vector<SearchDifference> search_differences;
   bool complete = false;
 
   const Row* find(std::string_view target, std::string_view method, std::int64_t shots) const;
@@ -79,7 +96,17 @@ std::vector<EvaluationTable::Difference> differences_to(std::string_view against
 // than any other.
 std::vector<EvaluationTable::Winner> winners_of(const Rows& rows, const Compared& compared);
 
-// {"request":...,"context":...,"rows":[...],"complete":...}, and "means", "differences", "winners" once there are any.
+using Searches = std::vector<EvaluationTable::Search>;
+const EvaluationTable::Search* search_of(const Searches& searches, std::string_view target, std::string_view method,
+                                         std::int64_t trials);  // null: none
+// As of rows; the means of all methods and numbers of trials that the searches have.
+Searches search_means_over_targets(const Searches& searches, const std::vector<std::string>& targets,
+                                   std::uint64_t seed);
+std::vector<EvaluationTable::SearchDifference> search_differences_to(std::string_view against, const Searches& searches,
+                                                                     std::uint64_t seed);
+
+// {"request":...,"context":...,"rows":[...],"complete":...}, and "means", "differences", "winners", "searches",
+// "search_means", "search_differences" once there are any.
 base::Document to_document(const EvaluationTable& table);
 // Reads tables of other versions, too, which may lack all but the rows' target, method, shots and means. UserError if
 // it is not such a table.

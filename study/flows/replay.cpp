@@ -13,8 +13,8 @@
 #include "datasets/joined_tables.h"
 #include "meta/methods/methods.h"
 #include "meta/task_set.h"
+#include "search/comparison.h"
 #include "search/explorer.h"
-#include "search/replay.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/settings.h"
 #include "study/knowledge/prior.h"
@@ -30,13 +30,29 @@ double ReplayedWorkload::share_after(std::int64_t count) const {
   return best > 0 ? best_recorded / best : 0;
 }
 
-double ReplayResult::share_after(std::int64_t count) const {
+double mean_share_after(std::span<const ReplayedWorkload> workloads, std::int64_t count) {
   std::vector<double> shares;
-  for (const ReplayedWorkload& each : workloads) {
-    shares.push_back(each.share_after(count));
-    if (shares.back() == 0) return 0;
-  }
+  for (const ReplayedWorkload& each : workloads)
+    shares.push_back(std::max(each.share_after(count), search::least_speed));
   return base::geometric_mean(shares);
+}
+
+double ReplayResult::share_after(std::int64_t count) const {
+  return mean_share_after(workloads, count);
+}
+
+ReplayedWorkload replayed(const search::Recording& recording, search::Programs& programs, const meta::CostModel* prior,
+                          const search::TuningSettings& settings, base::Monitor& monitor) {
+  const std::vector<double> sorted = recording.sorted_seconds();
+  const std::string workload = recording.space.workload().text();
+  if (sorted.empty())
+    throw base::UserError(base::shortened(workload), "no program of it was ok, so that nothing can be found");
+  base::check_stop(monitor);
+  search::Replayed made = search::replay(recording, programs, prior, settings, monitor);
+  base::check_stop(monitor);
+  return {workload,           std::int64_t(recording.trials.size()),
+          recording.left_out, std::int64_t(made.trials.size()),
+          sorted.front(),     std::move(made.curve)};
 }
 
 namespace {
@@ -102,14 +118,7 @@ ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
     monitor.progress("replayed workloads", std::int64_t(result.workloads.size()), std::int64_t(workloads.size()));
     const search::Recording recording = search::recorded(dataset, workload, programs);
     search::make_explorer(request.explorer, recording.space, request.seed, request.selection);  // refuses before it
-    const std::vector<double> sorted = recording.sorted_seconds();
-    if (sorted.empty())
-      throw base::UserError(base::shortened(workload.text()), "no program of it was ok, so that nothing can be found");
-    base::check_stop(monitor);
-    const search::Replayed replayed = search::replay(recording, programs, prior.model.get(), settings, quiet);
-    base::check_stop(monitor);
-    result.workloads.push_back({workload.text(), std::int64_t(recording.trials.size()), recording.left_out,
-                                std::int64_t(replayed.trials.size()), sorted.front(), replayed.curve});
+    result.workloads.push_back(replayed(recording, programs, prior.model.get(), settings, quiet));
   }
   return result;
 }

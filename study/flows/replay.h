@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "base/document.h"
 #include "base/monitor.h"
 #include "codegen/expression/workload.h"
+#include "search/replay.h"
 #include "search/selection.h"
 #include "study/inputs/setting.h"
 
@@ -39,8 +41,16 @@ struct ReplayResult {
   std::string model;  // the model that guided, for people
   std::uint64_t seed = 1;
   std::vector<ReplayedWorkload> workloads;
-  double share_after(std::int64_t count) const;  // geometric mean over workloads
+  double share_after(std::int64_t count) const;  // mean_share_after
 };
+
+// Geometric mean over workloads; one without an ok trial by then counts as search::least_speed.
+double mean_share_after(std::span<const ReplayedWorkload> workloads, std::int64_t count);
+
+// One search among what was recorded of a workload (search::replay). UserError if no program of it was ok; Stopped when
+// the monitor asks for it.
+ReplayedWorkload replayed(const search::Recording& recording, search::Programs& programs, const meta::CostModel* prior,
+                          const search::TuningSettings& settings, base::Monitor& monitor);
 
 // Deterministic: bit-identical for a seed. UserError for a dataset without a program of a workload, or of emulated
 // times; Stopped when the monitor asks for it.

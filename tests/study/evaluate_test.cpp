@@ -151,13 +151,13 @@ TEST(KnownRows, AreThoseOfAnEqualRequestWithAllTheirDraws) {
   table.rows = rows();
   table.rows[1].by_draw.reset();
   base::replace_file(file, to_document(table).to_json());
-  EXPECT_EQ(known_rows(file, table.request).size(), 3U);
-  EXPECT_TRUE(known_rows(file, Request("evaluate").set("draws", 5).document()).empty());
-  EXPECT_TRUE(known_rows("", table.request).empty());
+  EXPECT_EQ(known_results(file, table.request).rows.size(), 3U);
+  EXPECT_TRUE(known_results(file, Request("evaluate").set("draws", 5).document()).rows.empty());
+  EXPECT_TRUE(known_results("", table.request).rows.empty());
   base::replace_file(file, "not of graft");
-  EXPECT_TRUE(known_rows(file, table.request).empty());
+  EXPECT_TRUE(known_results(file, table.request).rows.empty());
   std::filesystem::remove(file);
-  EXPECT_TRUE(known_rows(file, table.request).empty());
+  EXPECT_TRUE(known_results(file, table.request).rows.empty());
 }
 
 // Tables of 30 rows on four platforms, of which one contradicts the others.
