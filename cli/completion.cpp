@@ -63,6 +63,7 @@ std::string list_of(const Declared& entry) {
                                                                         {"train-workloads", "workloads"},
                                                                         {"judge-workloads", "workloads"},
                                                                         {"methods", "methods"},
+                                                                        {"search-methods", "methods"},
                                                                         {"against", "methods"},
                                                                         {"learner", "learners"},
                                                                         {"encoding", "encodings"},

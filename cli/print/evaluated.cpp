@@ -34,7 +34,8 @@ void print_table(const std::string& title, const std::vector<std::string>& metho
                  const std::vector<std::int64_t>& counts, const std::string& unit,
                  const std::function<std::string(const std::string& method, std::int64_t count)>& cell, Output& out) {
   std::vector<std::string> head{"method"};
-  for (const std::int64_t count : counts) head.push_back(fmt::format("{} {}", count, unit));
+  for (const std::int64_t count : counts)
+    head.push_back(unit.empty() ? fmt::format("after {}", count) : fmt::format("{} {}", count, unit));
   Table table(head);
   for (const std::string& method : methods) {
     std::vector<std::string> cells{method};
@@ -50,7 +51,7 @@ std::string mean_text(const base::Interval& value) {
   return std::isfinite(value.low) ? fmt::format("{} ±{:.3f}", mean, (value.high - value.low) / 2) : mean;
 }
 
-// Of one target, or of the means over all.
+// One target, or the means over all.
 void print_searches(const study::Searches& searches, const std::string& target, const study::EvaluateRequest& request,
                     Output& out) {
   const auto first =
@@ -63,7 +64,7 @@ void print_searches(const study::Searches& searches, const std::string& target, 
   print_table(fmt::format("searches among what was recorded, rounds of {}, {}: speed of the best so far (1 is the "
                           "fastest recorded)",
                           request.search_batch, base::counted(std::int64_t(first->by_seed.size()), "seed")),
-              study::searched_methods(request), request.search_counts, "trials", cell, out);
+              study::searched_methods(request), request.search_counts, "", cell, out);
 }
 
 void print_metrics(const study::Rows& rows, const std::string& target, const study::EvaluateRequest& request,
@@ -108,7 +109,7 @@ void print_differences(const EvaluationTable& table, const std::string& target, 
   };
   print_table(fmt::format("searches: speed of the best so far less that of {}, paired by seed",
                           study::search_against_of(request)),
-              study::searched_methods(request), request.search_counts, "trials", cell, out);
+              study::searched_methods(request), request.search_counts, "", cell, out);
 }
 
 std::string draws_text(std::int64_t draws) {

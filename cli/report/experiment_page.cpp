@@ -14,6 +14,7 @@
 #include "cli/texts.h"
 #include "codegen/expression/workload.h"
 #include "study/experiments/measures.h"
+#include "study/flows/evaluate.h"
 
 namespace graft::cli {
 namespace {
@@ -79,6 +80,8 @@ std::string figure_text(const Experiment& experiment, const Claim& claim, const 
   } else if (claim.measure == "score" || claim.measure == "gain") {
     const char* const sign = claim.measure == "gain" && finding.value.mean > 0 ? "+" : "";
     text = fmt::format("{} {}{}", metric_name(claim.metric), sign, text);
+  } else if (claim.measure.find("found") != std::string::npos) {
+    text = (claim.measure != "found" && finding.value.mean > 0 ? "+" : "") + text;
   } else {
     text += " times";
   }
@@ -222,47 +225,103 @@ std::string layers_table(const Experiment& experiment, const ExperimentResults& 
 
 // ------------------------------------------------------------------------------------------- evaluations
 
-// Means over targets, of a metric.
-std::string scores_table(const Experiment& experiment, const ExperimentResults& results, const std::string& metric) {
-  std::string text = "| method |", rule = "|---|";
-  for (const std::int64_t count : experiment.counts) text += fmt::format(" {} shots |", count), rule += "---|";
+// What tables and plots of an evaluation show: a metric by shots, or what searches found by trials.
+struct Shown {
+  std::string measure, metric;                     // of claims
+  const std::vector<Experiment::Method>& methods;  // of the experiment
+  const std::vector<std::int64_t>& counts;
+  std::string unit;  // of counts
+  std::string x_label, y_label;
+};
+
+Finding mean_of(const Shown& shown, const ExperimentResults& results, const std::string& method, std::int64_t count,
+                std::vector<std::string> only = {}) {
+  Claim claim;
+  claim.measure = shown.measure, claim.metric = shown.metric, claim.method = method, claim.at = count;
+  claim.only = std::move(only);
+  claim.at_least = 0;
+  return study::finding(claim, results);
+}
+
+// Means over targets; or by target, with a column that names it.
+std::string means_table(const Shown& shown, const ExperimentResults& results,
+                        const std::vector<std::string>& by_target = {}) {
+  const std::string first = by_target.empty() ? "" : " target |";
+  std::string text = "|" + first + " method |", rule = by_target.empty() ? "|---|" : "|---|---|";
+  for (const std::int64_t count : shown.counts)
+    text += shown.unit.empty() ? fmt::format(" {} |", count) : fmt::format(" {} {} |", count, shown.unit),
+        rule += "---|";
   text += "\n" + rule + "\n";
-  for (const Experiment::Method& method : experiment.methods) {
-    text += fmt::format("| {} |", cell(method.name));
-    for (const std::int64_t count : experiment.counts) {
-      Claim claim;
-      claim.measure = "score", claim.method = method.name, claim.at = count, claim.metric = metric;
-      claim.at_least = 0;
-      const Finding finding = study::finding(claim, results);
-      text += fmt::format(" {} |", finding.of > 0 ? interval(finding.value) : "");
+  const auto row = [&](const std::string& head, const std::string& method, const std::vector<std::string>& only) {
+    std::string cells;
+    std::int64_t of = 0;
+    for (const std::int64_t count : shown.counts) {
+      const Finding finding = mean_of(shown, results, method, count, only);
+      cells += fmt::format(" {} |", finding.of > 0 ? interval(finding.value) : "");
+      of += finding.of;
     }
-    text += "\n";
+    if (of > 0 || only.empty()) text += fmt::format("| {}{} |{}\n", head, cell(method), cells);
+  };
+  if (by_target.empty()) {
+    for (const Experiment::Method& method : shown.methods) row("", method.name, {});
+  }
+  for (const std::string& target : by_target) {
+    for (const Experiment::Method& method : shown.methods) row(cell(target) + " | ", method.name, {target});
   }
   return text;
 }
 
-Plot scores_plot(const Experiment& experiment, const ExperimentResults& results, const std::string& metric) {
+Plot means_plot(const Shown& shown, const ExperimentResults& results) {
   Plot plot;
-  plot.x_label = "measurements of each workload";
-  plot.y_label = metric_name(metric);
+  plot.x_label = shown.x_label;
+  plot.y_label = shown.y_label;
   int colour = 0;
-  for (const Experiment::Method& method : experiment.methods) {
+  for (const Experiment::Method& method : shown.methods) {
     Series series;
     series.name = method.name;
     series.colour = colour % 8;
     series.dashed = colour++ >= 8;
     series.band = true;
-    for (const std::int64_t count : experiment.counts) {
-      Claim claim;
-      claim.measure = "score", claim.method = method.name, claim.at = count, claim.metric = metric;
-      claim.at_least = 0;
-      const Finding finding = study::finding(claim, results);
+    for (const std::int64_t count : shown.counts) {
+      const Finding finding = mean_of(shown, results, method.name, count);
       if (finding.of > 0)
         series.points.push_back({double(count), finding.value.mean, finding.value.low, finding.value.high});
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
   }
   return plot;
+}
+
+std::vector<std::string> targets_of(const ExperimentResults& results) {
+  std::vector<std::string> targets;
+  for (const base::Document& row : results.evaluation.at("searches").as_list()) {
+    const std::string& target = row.at("target").as_string();
+    if (std::find(targets.begin(), targets.end(), target) == targets.end()) targets.push_back(target);
+  }
+  return targets;
+}
+
+// What the searches of an evaluation found.
+std::string searches_part(const Experiment& experiment, const ExperimentResults& results,
+                          std::map<std::string, std::string>& files) {
+  if (!experiment.searches || results.evaluation.find("searches") == nullptr) return "";
+  const Shown shown{"found", "",       experiment.searches->methods, experiment.searches->counts,
+                    "",      "trials", "speed, fastest recorded = 1"};
+  const std::string caption = fmt::format("{}: speed found by trials", experiment.title);
+  Plot plot = means_plot(shown, results);
+  plot.log_x = true;
+  files["found.svg"] = svg_file(plot, caption);
+  const std::int64_t batch = experiment.searches->batch.value_or(study::EvaluateRequest().search_batch);
+  std::string text = fmt::format(
+      "![{}](found.svg)\n\nSearches among what the targets recorded, each workload on its own, guided by the same "
+      "models "
+      "in rounds of {}: speed of the best program by the number of trials; 1 is the fastest that was recorded. "
+      "Geometric "
+      "mean over workloads and targets [95 % bootstrap interval over {}].\n\n{}\n",
+      caption, batch, base::counted(experiment.searches->seeds, "seed"), means_table(shown, results));
+  const std::vector<std::string> targets = targets_of(results);
+  if (targets.size() > 1) text += fmt::format("By target:\n\n{}\n", means_table(shown, results, targets));
+  return text;
 }
 
 }  // namespace
@@ -325,13 +384,15 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
     page += layers_table(experiment, results) + "\n";
   } else {
     for (const std::string metric : {"spearman", "top1"}) {
-      const std::string caption =
-          fmt::format("{}: {} by measurements", experiment.title, metric == "spearman" ? "Spearman" : "top-1");
-      files[metric + ".svg"] = svg_file(scores_plot(experiment, results, metric), caption);
-      page +=
-          fmt::format("![{}]({}.svg)\n\n{}, mean over targets [95 % bootstrap interval over draws]:\n\n{}\n", caption,
-                      metric, metric == "spearman" ? "Spearman" : "Top-1", scores_table(experiment, results, metric));
+      const std::string name = metric_name(metric);
+      const Shown shown{
+          "score", metric, experiment.methods, experiment.counts, "shots", "measurements of each workload", name};
+      const std::string caption = fmt::format("{}: {} by measurements", experiment.title, name);
+      files[metric + ".svg"] = svg_file(means_plot(shown, results), caption);
+      page += fmt::format("![{}]({}.svg)\n\n{}, mean over targets [95 % bootstrap interval over draws]:\n\n{}\n",
+                          caption, metric, metric == "spearman" ? "Spearman" : "Top-1", means_table(shown, results));
     }
+    page += searches_part(experiment, results, files);
   }
   page += provenance(experiment, results, folder) + "\n";
   files["page.md"] = std::move(page);

@@ -100,6 +100,35 @@ std::string metric_section(const study::EvaluationTable& table, const study::Com
   return fmt::format("<h3>{}</h3>\n", words.title) + figures.add(words.kind, plot, words.caption) + html_table(values);
 }
 
+// What the searches on a target found; empty if it has none.
+std::string searches_section(const study::EvaluationTable& table, const std::string& target, Figures& figures) {
+  std::vector<std::string> methods, head{"method"};
+  Plot plot{.x_label = "trials", .y_label = "speed, fastest recorded = 1", .log_x = true, .series = {}};
+  std::vector<std::vector<std::string>> rows;
+  for (const study::EvaluationTable::Search& search : table.searches) {
+    if (search.target != target) continue;
+    if (methods.empty() || methods.back() != search.method) {
+      plot.series.push_back(
+          {.name = search.method, .colour = int(methods.size()) % series_colours, .band = true, .points = {}});
+      methods.push_back(search.method);
+      rows.push_back({search.method});
+    }
+    if (methods.size() == 1) head.push_back(fmt::format("after {}", search.trials));
+    rows.back().push_back(interval_text(search.found));
+    plot.series.back().points.push_back(
+        {double(search.trials), search.found.mean, search.found.low, search.found.high});
+  }
+  if (rows.empty()) return "";
+  Table values(head);
+  for (std::vector<std::string>& row : rows) values.row(std::move(row));
+  return "<h3>Searches among what was recorded</h3>\n" +
+         figures.add(
+             "found", plot,
+             "Speed of the best program that searches guided by each method have found; 1 is the fastest that was "
+             "recorded. Geometric mean over workloads, band: 95 % interval over seeds.") +
+         html_table(values);
+}
+
 std::string evaluation_section(const ReportedResult& given, Figures& figures) {
   const study::EvaluationTable table = study::evaluation_table_from(given.result);
   const study::Compared compared = compared_in(table);
@@ -114,6 +143,7 @@ std::string evaluation_section(const ReportedResult& given, Figures& figures) {
         "workload.</p>\n",
         escaped(target), modelled ? " (modelled)" : "");
     for (const Words& words : kMetrics) out += metric_section(table, compared, target, words, figures);
+    out += searches_section(table, target, figures);
     Table winners({"shots", "winner by Spearman", "winner by top-1"});
     for (const study::EvaluationTable::Winner& winner : table.winners) {
       if (winner.target == target) winners.row({std::to_string(winner.shots), winner.by_spearman, winner.by_top1});

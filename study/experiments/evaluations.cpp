@@ -9,12 +9,12 @@
 #include "base/hash.h"
 #include "base/team.h"
 #include "datasets/formats/format.h"
-#include "study/flows/collect.h"
-#include "study/flows/evaluate.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
-#include "study/inputs/request.h"
+#include "study/flows/collect.h"
+#include "study/flows/evaluate.h"
 #include "study/flows/shared_work.h"
+#include "study/inputs/request.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -88,13 +88,15 @@ double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
 
+base::Document rounded(const std::vector<double>& values) {
+  base::Document list = base::Document::list();
+  for (const double value : values) list.push(rounded(value));
+  return list;
+}
+
 base::Document row_of(const EvaluationTable::Row& row, const std::string& name) {
   base::Document draws = base::Document::map();
-  for (const Metric metric : metrics) {
-    base::Document values = base::Document::list();
-    for (const double value : (*row.by_draw)[metric]) values.push(rounded(value));
-    draws.set(std::string(key_of(metric)), std::move(values));
-  }
+  for (const Metric metric : metrics) draws.set(std::string(key_of(metric)), rounded((*row.by_draw)[metric]));
   return base::Document::map()
       .set("target", row.target)
       .set("method", name)
@@ -103,71 +105,115 @@ base::Document row_of(const EvaluationTable::Row& row, const std::string& name) 
       .set("by_draw", std::move(draws));
 }
 
+base::Document search_row_of(const EvaluationTable::Search& search, const std::string& name) {
+  return base::Document::map()
+      .set("target", search.target)
+      .set("method", name)
+      .set("trials", search.trials)
+      .set("workloads", search.workloads)
+      .set("by_seed", rounded(search.by_seed));
+}
+
+// Methods of equal settings are judged together: on the same draws, by the same sources.
+struct Group {
+  using Names = std::vector<std::pair<std::string, std::string>>;  // of graft's method, and in the experiment
+  std::string settings;
+  EvaluateRequest request;
+  Names judged, searched;
+};
+
+// The group of a method, which may be a new one.
+Group& group_of(const Experiment::Method& method, const ExperimentRequest& request,
+                const std::vector<std::string>& files, std::vector<Group>& groups, std::string& graft_name) {
+  EvaluateRequest asked;
+  base::Document own = request.experiment.evaluation;
+  if (!method.settings.is_null()) {
+    for (const auto& [key, value] : method.settings.as_map()) own.set(key, value);
+  }
+  set_all(own, settings_of(asked), keys_besides);
+  graft_name = method.name;
+  base::Document apart = base::Document::map();  // all but which method
+  if (!own.is_null()) {
+    for (const auto& [key, value] : own.as_map()) {
+      if (key == "method") {
+        graft_name = value.as_string();
+      } else {
+        apart.set(key, value);
+      }
+    }
+  }
+  const std::string settings = apart.to_json();
+  const auto same =
+      std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return each.settings == settings; });
+  if (same != groups.end()) return *same;
+  asked.methods.clear();
+  asked.shots = request.experiment.counts;
+  asked.data.files = files;
+  asked.threads = request.threads;
+  asked.command_line = request.command_line;
+  asked.out = request.work / (base::to_hex(base::hash_bytes(settings)) + ".json");
+  return groups.emplace_back(Group{settings, std::move(asked), {}, {}});
+}
+
+void add(Group::Names& names, std::vector<std::string>& methods, const std::string& theirs, const std::string& ours) {
+  names.emplace_back(theirs, ours);
+  if (std::find(methods.begin(), methods.end(), theirs) == methods.end()) methods.push_back(theirs);
+}
+
+std::vector<Group> groups_of(const ExperimentRequest& request, const std::vector<std::string>& files) {
+  std::vector<Group> groups;
+  std::string name;
+  for (const Experiment::Method& method : request.experiment.methods) {
+    Group& group = group_of(method, request, files, groups, name);
+    add(group.judged, group.request.methods, name, method.name);
+  }
+  if (!request.experiment.searches) return groups;
+  const Experiment::Searches& searches = *request.experiment.searches;
+  for (const Experiment::Method& method : searches.methods) {
+    Group& group = group_of(method, request, files, groups, name);
+    add(group.searched, group.request.search_methods, name, method.name);
+    group.request.search = true;
+    group.request.search_counts = searches.counts;
+    group.request.search_seeds = searches.seeds;
+    group.request.search_batch = searches.batch.value_or(group.request.search_batch);
+  }
+  for (Group& group : groups) {
+    // An evaluation judges something.
+    if (group.request.methods.empty()) group.request.methods = {group.request.search_methods.front()};
+  }
+  return groups;
+}
+
 }  // namespace
 
 base::Document evaluated(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
-  const Experiment& experiment = request.experiment;
-  // Methods of equal settings are judged together: on the same draws, by the same sources.
-  struct Group {
-    std::string settings;
-    EvaluateRequest request;
-    std::vector<std::pair<std::string, std::string>> names;  // of graft's method, and here
-  };
-  std::vector<Group> groups;
   std::vector<std::string> files;
   try {
     files = data_files(request, team, monitor);
   } catch (const base::Stopped&) {
     return {};
   }
-  for (const Experiment::Method& method : experiment.methods) {
-    Group group;
-    group.request.methods = {method.name};
-    group.request.shots = experiment.counts;
-    base::Document own = experiment.evaluation;
-    if (!method.settings.is_null()) {
-      for (const auto& [key, value] : method.settings.as_map()) own.set(key, value);
-    }
-    set_all(own, settings_of(group.request), keys_besides);
-    base::Document apart = base::Document::map();  // all but which method
-    if (!own.is_null()) {
-      for (const auto& [key, value] : own.as_map()) {
-        if (key == "method") {
-          group.request.methods = {value.as_string()};
-        } else {
-          apart.set(key, value);
-        }
-      }
-    }
-    group.settings = apart.to_json();
-    group.request.data.files = files;
-    group.request.threads = request.threads;
-    group.request.command_line = request.command_line;
-    group.request.out = request.work / (base::to_hex(base::hash_bytes(group.settings)) + ".json");
-    group.names = {{group.request.methods.front(), method.name}};
-    const auto same =
-        std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return each.settings == group.settings; });
-    if (same == groups.end()) {
-      groups.push_back(std::move(group));
-    } else {
-      same->request.methods.push_back(group.names.front().first);
-      same->names.push_back(group.names.front());
-    }
-  }
-  base::Document rows = base::Document::list();
+  base::Document rows = base::Document::list(), searches = base::Document::list();
   try {
-    for (const Group& group : groups) {
+    for (const Group& group : groups_of(request, files)) {
       const EvaluationTable table = evaluate(group.request, team, monitor);
       for (const EvaluationTable::Row& row : table.rows) {
-        for (const auto& [theirs, ours] : group.names) {
+        for (const auto& [theirs, ours] : group.judged) {
           if (row.method == theirs) rows.push(row_of(row, ours));
+        }
+      }
+      for (const EvaluationTable::Search& search : table.searches) {
+        for (const auto& [theirs, ours] : group.searched) {
+          if (search.method == theirs) searches.push(search_row_of(search, ours));
         }
       }
     }
   } catch (const base::Stopped&) {
     return {};
   }
-  return base::Document::map().set("rows", std::move(rows));
+  base::Document evaluation = base::Document::map().set("rows", std::move(rows));
+  if (request.experiment.searches) evaluation.set("searches", std::move(searches));
+  return evaluation;
 }
 
 }  // namespace graft::study

@@ -41,9 +41,17 @@ struct Measure {
 };
 const std::vector<Measure>& measures() {
   using enum Experiment::Kind;
-  static const std::vector<Measure> table = {
-      {"speed", {search, layers}}, {"least-speed", {search, layers}}, {"wins", {search, layers}}, {"sum", {layers}},
-      {"trials", {search}},        {"times-fewer", {search}},         {"score", {evaluate}},      {"gain", {evaluate}}};
+  static const std::vector<Measure> table = {{"speed", {search, layers}},
+                                             {"least-speed", {search, layers}},
+                                             {"wins", {search, layers}},
+                                             {"sum", {layers}},
+                                             {"trials", {search}},
+                                             {"times-fewer", {search}},
+                                             {"score", {evaluate}},
+                                             {"gain", {evaluate}},
+                                             {"found", {evaluate}},
+                                             {"found-gain", {evaluate}},
+                                             {"least-found-gain", {evaluate}}};
   return table;
 }
 
@@ -63,11 +71,14 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   if (std::find(measure->of.begin(), measure->of.end(), experiment.kind) == measure->of.end())
     refuse(document.at("measure"), fmt::format("'{}' is not a measure of experiments of this kind", claim.measure));
   const bool of_evaluations = experiment.kind == Experiment::Kind::evaluate;
+  const bool of_searches = claim.measure.find("found") != std::string::npos;
+  if (of_searches && !experiment.searches) refuse(document.at("measure"), "an evaluation without `search` has none");
   claim.method = document.at("method").as_string();
-  if (claim.measure != "score") claim.other = document.at("other").as_string();
+  if (claim.measure != "score" && claim.measure != "found") claim.other = document.at("other").as_string();
   for (const std::string& name : {claim.method, claim.other}) {
+    const std::vector<Experiment::Method>& methods = of_searches ? experiment.searches->methods : experiment.methods;
     const bool known =
-        std::any_of(experiment.methods.begin(), experiment.methods.end(),
+        std::any_of(methods.begin(), methods.end(),
                     [&](const Experiment::Method& method) { return method.name == name; }) ||
         std::find(experiment.baselines.begin(), experiment.baselines.end(), name) != experiment.baselines.end();
     if (!name.empty() && !known) refuse(document, fmt::format("'{}' is not a method of this experiment", name));
@@ -76,7 +87,7 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   claim.other_at = integer_from(document, "other_at", of_evaluations ? claim.at : 0, 0);
   claim.share = number_at(document, "share", 1);
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
-  claim.metric = text_at(document, "metric", of_evaluations ? "spearman" : "");
+  claim.metric = text_at(document, "metric", of_evaluations && !of_searches ? "spearman" : "");
   for (const std::string& name : texts_at(document, "only"))
     claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text());
   if (const base::Document* const weights = document.find("weights")) {
@@ -89,6 +100,42 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   return claim;
 }
 
+std::vector<std::int64_t> rising(std::vector<std::int64_t> counts) {
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+// The methods that guide searches of an evaluation. One of the experiment's methods has its settings; another one's
+// are said here.
+Experiment::Searches searches_from(const base::Document& document, const Experiment& experiment) {
+  document.only_keys({"seeds", "counts", "batch", "methods"});
+  Experiment::Searches searches;
+  searches.seeds = integer_from(document, "seeds", 1, 1);
+  if (document.find("batch") != nullptr) searches.batch = integer_from(document, "batch", 1, 1);
+  searches.counts = usual_search_counts();
+  if (const base::Document* const counts = document.find("counts")) {
+    searches.counts.clear();
+    for (const base::Document& count : counts->as_list()) searches.counts.push_back(count.as_integer());
+    searches.counts = rising(std::move(searches.counts));
+    if (searches.counts.empty() || searches.counts.front() < 1) refuse(*counts, "expected numbers of trials");
+  }
+  const base::Document* const methods = document.find("methods");
+  if (methods == nullptr) {
+    searches.methods = experiment.methods;
+    return searches;
+  }
+  for (const auto& [name, settings] : methods->as_map()) {
+    const auto known = std::find_if(experiment.methods.begin(), experiment.methods.end(),
+                                    [&, &name = name](const auto& method) { return method.name == name; });
+    if (known != experiment.methods.end() && !settings.is_null())
+      refuse(settings, fmt::format("'{}' is a method of the experiment, which says its settings", name));
+    searches.methods.push_back(known != experiment.methods.end() ? *known : Experiment::Method{name, settings, 0});
+  }
+  if (searches.methods.empty()) refuse(*methods, "no method");
+  return searches;
+}
+
 std::int64_t scaled(std::int64_t trials, double scale) {
   return std::max<std::int64_t>(1, std::llround(double(trials) * scale));
 }
@@ -98,14 +145,14 @@ std::int64_t scaled(std::int64_t trials, double scale) {
 Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   const std::filesystem::path file = folder / "experiment.yaml";
   base::Document document = base::parse_yaml(base::read_file(file), file.string());
-  document.only_keys({"id", "title", "question", "published", "source", "protocol", "kind", "platforms", "workloads",
-                      "models", "methods", "seeds", "again", "counts", "data", "evaluation", "baselines", "claims",
-                      "quick"});
+  document.only_keys({"id",        "title",      "question", "published", "source", "protocol", "kind",
+                      "platforms", "workloads",  "models",   "methods",   "seeds",  "again",    "counts",
+                      "data",      "evaluation", "search",   "baselines", "claims", "quick"});
   double scale = 1;
   if (quick && document.find("quick") != nullptr) {
     const base::Document small = document.at("quick");
-    small.only_keys(
-        {"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation", "trials"});
+    small.only_keys({"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation",
+                     "search", "trials"});
     scale = number_at(small, "trials", 1);
     document = overlaid(document, small);
   }
@@ -150,9 +197,12 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   if (experiment.methods.empty()) refuse(document.at("methods"), "no method");
   for (const base::Document& count : document.at("counts").as_list())
     experiment.counts.push_back(searches ? scaled(count.as_integer(), scale) : count.as_integer());
-  std::sort(experiment.counts.begin(), experiment.counts.end());
-  experiment.counts.erase(std::unique(experiment.counts.begin(), experiment.counts.end()), experiment.counts.end());
+  experiment.counts = rising(std::move(experiment.counts));
   if (experiment.counts.empty()) refuse(document.at("counts"), "no number");
+  if (const base::Document* const search = document.find("search")) {
+    if (searches) refuse(*search, "only of an evaluation");
+    experiment.searches = searches_from(*search, experiment);
+  }
   for (const base::Document& claim : document.at("claims").as_list()) {
     experiment.claims.push_back(claim_from(claim, experiment));
     Claim& made = experiment.claims.back();
@@ -160,8 +210,8 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
     if (searches && made.other_at > 0) made.other_at = scaled(made.other_at, scale);
   }
   base::Document decides = base::Document::map();
-  std::vector<std::string_view> keys = {"kind",  "platforms", "workloads", "models",     "methods",
-                                        "seeds", "again",     "data",      "evaluation", "baselines"};
+  std::vector<std::string_view> keys = {"kind",  "platforms", "workloads",  "models",    "methods", "seeds",
+                                        "again", "data",      "evaluation", "baselines", "search"};
   if (!searches) keys.push_back("counts");  // of shots; for searches they choose the columns of tables
   for (const std::string_view key : keys) {
     if (const base::Document* const value = document.find(key)) decides.set(std::string(key), *value);

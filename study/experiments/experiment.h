@@ -17,7 +17,7 @@ namespace graft::study {
 struct Claim {
   std::string text;  // for people: the claim
   // "speed", "least-speed", "trials", "times-fewer"; of layers "speed", "least-speed", "sum"; of evaluations "score",
-  // "gain"
+  // "gain", and of their searches "found", "found-gain", "least-found-gain"
   std::string measure;
   std::string method, other;
   std::int64_t at = 0, other_at = 0;        // trials, or shots of an evaluation; trials 0: all of the method's
@@ -63,6 +63,14 @@ struct Experiment {
   // folder.
   std::vector<base::Document> data;
   base::Document evaluation;  // its settings
+  // For an evaluation whose methods also guide searches among what its targets recorded (graft evaluate --search).
+  struct Searches {
+    std::int64_t seeds = 1;
+    std::vector<std::int64_t> counts;   // of trials
+    std::optional<std::int64_t> batch;  // none: as usual
+    std::vector<Method> methods;        // by default those of the experiment
+  };
+  std::optional<Searches> searches;
   std::vector<Claim> claims;  // the main one first
   std::string definition;     // hash of all that decides results; texts and claims do not
 };

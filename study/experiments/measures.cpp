@@ -1,5 +1,7 @@
 #include "study/experiments/measures.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -181,35 +183,82 @@ Finding times_fewer(const Claim& claim, const std::vector<Searched>& searches) {
                        });
 }
 
-// By draw, the mean over targets of a method's metric with this number of shots.
-std::vector<double> draws_of(const Claim& claim, const base::Document& evaluation, const std::string& method,
-                             std::int64_t shots, std::int64_t& targets) {
+// A row of an evaluation or of its searches: the value of each of its draws, or seeds. `number` says which of shots and
+// trials it has.
+struct Draws {
+  std::string target;
+  std::int64_t number = 0;
+  std::vector<double> values;
+};
+
+std::vector<Draws> draws_of(const Claim& claim, const base::Document& evaluation, const std::string& method) {
+  const bool of_searches = claim.metric.empty();
+  std::vector<Draws> out;
+  const base::Document* const rows = evaluation.find(of_searches ? "searches" : "rows");
+  if (rows == nullptr) return out;
+  for (const base::Document& row : rows->as_list()) {
+    if (row.at("method").as_string() != method || !is_among(row.at("target").as_string(), claim.only)) continue;
+    Draws& draws = out.emplace_back();
+    draws.target = row.at("target").as_string();
+    draws.number = row.at(of_searches ? "trials" : "shots").as_integer();
+    const base::Document& values = of_searches ? row.at("by_seed") : row.at("by_draw").at(claim.metric);
+    for (const base::Document& value : values.as_list())
+      draws.values.push_back(value.is_null() ? 0 : value.as_number());
+    if (draws.values.size() != out.front().values.size() && draws.number == out.front().number)
+      throw base::UserError(row.place(), "targets differ in their number of draws");
+  }
+  return out;
+}
+
+// By draw, the mean over targets of a method's values at that number; of searches the geometric one.
+std::vector<double> means_of(const Claim& claim, const base::Document& evaluation, const std::string& method,
+                             std::int64_t number, std::int64_t& targets) {
+  const bool geometric = claim.metric.empty();
   std::vector<double> sums;
   targets = 0;
-  for (const base::Document& row : evaluation.at("rows").as_list()) {
-    if (row.at("method").as_string() != method || row.at("shots").as_integer() != shots ||
-        !is_among(row.at("target").as_string(), claim.only))
-      continue;
-    const base::Document::List& draws = row.at("by_draw").at(claim.metric).as_list();
-    if (sums.empty()) sums.resize(draws.size(), 0.0);
-    if (draws.size() != sums.size()) throw base::UserError(row.place(), "targets differ in their number of draws");
-    for (std::size_t d = 0; d < draws.size(); ++d) sums[d] += draws[d].is_null() ? 0.0 : draws[d].as_number();
+  for (const Draws& draws : draws_of(claim, evaluation, method)) {
+    if (draws.number != number) continue;
+    sums.resize(draws.values.size(), 0.0);
+    for (std::size_t d = 0; d < sums.size(); ++d) sums[d] += geometric ? std::log(draws.values[d]) : draws.values[d];
     ++targets;
   }
-  for (double& sum : sums) sum /= double(std::max<std::int64_t>(targets, 1));
+  for (double& sum : sums) {
+    sum /= double(std::max<std::int64_t>(targets, 1));
+    if (geometric) sum = std::exp(sum);
+  }
   return sums;
+}
+
+Finding least_found_gain(const Claim& claim, const base::Document& evaluation) {
+  Finding found;
+  found.value = {std::numeric_limits<double>::infinity(), NAN, NAN};
+  const std::vector<Draws> others = draws_of(claim, evaluation, claim.other);
+  for (const Draws& own : draws_of(claim, evaluation, claim.method)) {
+    if (claim.at > 0 && own.number != claim.at) continue;
+    const auto other = std::find_if(others.begin(), others.end(), [&](const Draws& each) {
+      return each.target == own.target && each.number == own.number;
+    });
+    if (other == others.end()) continue;
+    ++found.of;
+    const double gain = base::mean(own.values) - base::mean(other->values);
+    if (!(gain < found.value.mean)) continue;
+    found.value.mean = gain;
+    found.where = fmt::format("{} after {}", own.target, own.number);
+  }
+  return found;
 }
 
 Finding scored(const Claim& claim, const base::Document& evaluation) {
   Finding found;
   if (evaluation.is_null()) return found;  // interrupted
-  const std::vector<double> own = draws_of(claim, evaluation, claim.method, claim.at, found.of);
-  if (claim.measure == "score") {
+  if (claim.measure == "least-found-gain") return least_found_gain(claim, evaluation);
+  const std::vector<double> own = means_of(claim, evaluation, claim.method, claim.at, found.of);
+  if (claim.measure == "score" || claim.measure == "found") {
     found.value = base::bootstrap_mean(own, 0.95, interval_seed);
     return found;
   }
   std::int64_t targets = 0;
-  const std::vector<double> other = draws_of(claim, evaluation, claim.other, claim.other_at, targets);
+  const std::vector<double> other = means_of(claim, evaluation, claim.other, claim.other_at, targets);
   found.of = std::min(found.of, targets);
   if (own.size() == other.size()) {
     found.value = base::bootstrap_paired_difference(own, other, 0.95, interval_seed);

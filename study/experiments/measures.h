@@ -30,10 +30,16 @@ base::Interval speed_of_fastest(const std::vector<search::Searched>& searches, c
 //   times-fewer  trials of `other` until then, over those of `method`; pairs of searches
 //   score        `metric` of `method` with `at` shots, mean over targets
 //   gain         that minus the metric of `other` with `other_at` shots
+//   found        share of the speed of the fastest recorded program that searches by `method` have found after `at`
+//                trials, geometric mean over targets
+//   found-gain   that minus the share of `other` after `other_at`
+//   least-found-gain  the least of these differences, after equally many trials, for a target and a number of trials
+//   (no
+//                interval); `at` 0: after each number that was recorded
 struct Finding {
   base::Interval value;
   std::int64_t of = 0, never = 0;  // searches or targets; searches that never reached it
-  std::string where;               // the workload of least-speed
+  std::string where;               // the workload of least-speed; target and trials of least-found-gain
   // reproduced: the value is within the claim's bound; contradicted: its whole interval is outside; else open.
   enum class Verdict { reproduced, open, contradicted } verdict = Verdict::open;
   double short_by = 0;  // distance of the value from the bound; 0 within

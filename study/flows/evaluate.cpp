@@ -70,13 +70,17 @@ std::vector<std::string> texts_of(const std::vector<codegen::Workload>& workload
   return texts;
 }
 
-// Those that are judged, and those that guide searches.
-std::vector<std::string> all_methods(const EvaluateRequest& request) {
-  std::vector<std::string> methods = request.methods;
-  for (const std::string& method : searched_methods(request)) {
+// Each once.
+std::vector<std::string> joined(std::vector<std::string> methods, const std::vector<std::string>& others) {
+  for (const std::string& method : others) {
     if (!among(methods, method)) methods.push_back(method);
   }
   return methods;
+}
+
+// Those that are judged, and those that guide searches.
+std::vector<std::string> all_methods(const EvaluateRequest& request) {
+  return joined(request.methods, searched_methods(request));
 }
 
 meta::EvaluationSettings settings_of(const EvaluateRequest& request, const ModelPlan& plan) {
@@ -233,11 +237,7 @@ EvaluationTable known_results(const std::filesystem::path& file, const base::Doc
 std::vector<std::string> searched_methods(const EvaluateRequest& request) {
   if (!request.search) return {};
   if (!request.search_methods.empty()) return request.search_methods;
-  std::vector<std::string> methods = request.methods;
-  for (const char* const method : {"random", "scratch", "gbt-scratch"}) {
-    if (!among(methods, method)) methods.push_back(method);
-  }
-  return methods;
+  return joined(request.methods, {"random", "scratch", "gbt-scratch"});
 }
 
 std::string against_of(const EvaluateRequest& request) {
@@ -439,7 +439,7 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base:
     for (const Judged& each : piece.judged) {
       own.sources = each.sources;
       if (!piece.searched.empty()) {
-        own.methods = piece.searched;
+        own.methods = joined(piece.methods, piece.searched);
         meta::train(tasks, each.target, own, its_monitor, kept);
       }
       own.methods = piece.methods;

@@ -81,15 +81,21 @@ TEST_F(Experiment, SearchesAreRunJudgedAndShown) {
 
 TEST_F(Experiment, EvaluationsAreRunJudgedAndShown) {
   const std::string data = std::string(GRAFT_SOURCE_DIR) + "/datasets/shipped/";
-  define("few", "id: T2\ntitle: Few\nquestion: how few?\nkind: evaluate\ndata: [" + data + "model-haswell.h5, " + data +
-                    "model-znver4.h5]\nevaluation: {draws: 3, rows: 16, model: gbt, steps: 20}\nmethods:\n  ridge:\n  "
-                    "fewer trees: {method: ridge, steps: 10}\n  gbt-scratch:\ncounts: [0, 5]\nclaims:\n  - {text: "
-                    "better, measure: gain, method: ridge, other: gbt-scratch, at: 5, at_least: -1}\n");
+  define("few",
+         "id: T2\ntitle: Few\nquestion: how few?\nkind: evaluate\ndata: [" + data + "model-haswell.h5, " + data +
+             "model-znver4.h5]\nevaluation: {draws: 3, rows: 16, model: gbt, steps: 20}\nmethods:\n  ridge:\n  "
+             "fewer trees: {method: ridge, steps: 10}\n  gbt-scratch:\ncounts: [0, 5]\nsearch: {seeds: 3, counts: [1, "
+             "6], methods: {ridge: , fewer trees: , random: }}\n"
+             "claims:\n  - {text: better, measure: gain, method: ridge, other: gbt-scratch, at: 5, at_least: -1}\n"
+             "  - {text: found, measure: least-found-gain, method: ridge, other: random, at_least: -1}\n");
   const base::Document judged = json_of(command({"run", "few"}));
   EXPECT_EQ(judged.at("few").as_list()[0].at("verdict").as_string(), "reproduced");
   EXPECT_EQ(graft(command({"render"})).exit_code, 0);
   EXPECT_NE(content("few/page.md").find("| fewer trees | "), std::string::npos);
   EXPECT_EQ(content("few/top1.svg").find("<svg"), 0u);
+  EXPECT_EQ(judged.at("few").as_list()[1].at("verdict").as_string(), "reproduced");
+  EXPECT_NE(content("few/page.md").find("| model:haswell | random | "), std::string::npos);
+  EXPECT_EQ(content("few/found.svg").find("<svg"), 0u);
 }
 
 TEST_F(Experiment, RefusesWhatItDoesNotKnow) {

@@ -79,6 +79,8 @@ TEST_F(Json, OfModels) {
                     "--out", file("adapted.h5")});
   check("`evaluate`", {"evaluate", file("one.h5"), file("two.h5"), "--target", "model:sifive-u54", "--methods",
                        "scratch,nearest", "--shots", "0,5", "--draws", "3"});
+  check("`evaluate`", {"evaluate", file("one.h5"), file("two.h5"), "--methods", "nearest", "--shots", "0", "--draws",
+                       "3", "--search", "--search-counts", "1,6", "--search-methods", "nearest,random"});
 }
 
 TEST_F(Json, OfSearches) {

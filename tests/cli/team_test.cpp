@@ -123,6 +123,7 @@ TEST_F(Ranks, EvaluateTheSameTableAsOneProcess) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> ways = {
       {"2", {}},
       {"2", {"--folds", "2"}},
+      {"2", {"--search"}},
       {"3", {"--folds", "2"}},
       {"2", {"--regime", "in-domain", "--shots", "6,8", "--methods", "scratch,gbt-zero-shot"}}};
   for (const auto& [count, more] : ways) {

@@ -212,12 +212,17 @@ TEST(Evaluate, ModelsAreTrainedOnceForTheSameSources) {
   const std::string second = text_of(evaluate(tasks, "p2", settings, monitor, priors));
   EXPECT_EQ(second, text_of(evaluate(tasks, "p2", settings, monitor)));
   EXPECT_EQ(priors.sources, (std::vector<std::string>{"p0", "p1"}));
-  const CostModel* const trained = priors.models[0].get();
+  const CostModel* const trained = &priors.of(evaluated_method_named("ridge"));
   EXPECT_EQ(text_of(evaluate(tasks, "p3", settings, monitor, priors)),
             text_of(evaluate(tasks, "p3", settings, monitor)));
-  EXPECT_EQ(priors.models[0].get(), trained);
+  EXPECT_EQ(&priors.of(evaluated_method_named("ridge")), trained);
+  settings.methods = {"nearest"};
+  train(tasks, "p3", settings, monitor, priors);  // what is missing
+  EXPECT_EQ(priors.models.size(), 3U);
+  EXPECT_EQ(&priors.of(evaluated_method_named("ridge")), trained);
+  settings.methods = {"ridge"};
   evaluate(tasks, "p1", settings, monitor, priors);  // of p0 alone
-  EXPECT_NE(priors.models[0].get(), trained);
+  EXPECT_EQ(priors.models.size(), 1U);
 }
 
 // Programs in the middle of the query's times differ less than all of them.

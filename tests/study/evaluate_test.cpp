@@ -10,6 +10,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/team.h"
+#include "study/flows/replay.h"
+#include "study/flows/train.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
 #include "tests/base/support.h"
@@ -141,6 +144,39 @@ TEST(EvaluationTable, OfOldGraftsMayLackMostAndIsRefusedWithoutAMethod) {
   } catch (const base::UserError& error) {
     EXPECT_STREQ(error.what(), "bad.json: rows[0]: missing key 'method'");
   }
+}
+
+Searches searches() {
+  Searches out;
+  for (const char* const target : {"a", "b"}) {
+    const double of_target = target == std::string("a") ? 0.4 : 0.9;
+    for (const auto& [method, more] : {std::pair{"scratch", 0.0}, std::pair{"ridge", 0.1}})
+      out.push_back({target, method, "modelled", 5, 2, {}, {of_target + more, of_target / 2 + more, 0.5 + more}});
+  }
+  return out;
+}
+
+TEST(EvaluationTable, SearchesHaveGeometricMeansAndPairedDifferences) {
+  const Searches means = search_means_over_targets(searches(), {"a", "b"}, 1);
+  ASSERT_EQ(means.size(), 2U);
+  EXPECT_EQ(means[0].target, "mean of 2");
+  EXPECT_EQ(means[0].workloads, 4);
+  EXPECT_DOUBLE_EQ(means[0].by_seed[0], std::sqrt(0.4 * 0.9));
+  const auto differences = search_differences_to("scratch", searches(), 1);
+  ASSERT_EQ(differences.size(), 2U);
+  EXPECT_EQ(differences[1].target, "b");
+  EXPECT_NEAR(differences[1].found.mean, 0.1, 1e-12);
+  EXPECT_NEAR(differences[1].found.high, 0.1, 1e-12);
+
+  EvaluationTable table;
+  table.rows = rows();
+  table.searches = searches();
+  table.search_means = means;
+  table.search_differences = differences;
+  const std::string text = to_document(table).to_json();
+  EXPECT_EQ(to_document(evaluation_table_from(base::parse_json(text, "table.json"))).to_json(), text);
+  const base::Document without = to_document(EvaluationTable());
+  EXPECT_EQ(without.find("searches"), nullptr);
 }
 
 TEST(KnownRows, AreThoseOfAnEqualRequestWithAllTheirDraws) {
@@ -353,6 +389,114 @@ TEST(Evaluate, RefusesWhatDoesNotGoTogetherBeforeItReads) {
   request.folds = 0;
   request.regime = meta::Regime::in_domain;
   EXPECT_EQ(refused(), "judge_last, sources, folds, misleading, support: cannot be combined with `regime` in-domain");
+}
+
+EvaluateRequest search_request(const base::Folder& folder) {
+  EvaluateRequest request = small_request(folder);
+  request.methods = {"ridge"};
+  request.targets = {"import:a"};
+  request.search = true;
+  request.search_counts = {1, 5, 10};
+  return request;
+}
+
+double found(const EvaluationTable& table, const std::string& method, std::int64_t trials) {
+  return search_of(table.searches, "import:a", method, trials)->found.mean;
+}
+
+TEST(EvaluatedSearches, APerfectModelFindsTheFastestAtOnce) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EvaluateRequest request = search_request(folder);
+  request.sources = {"import:b", "import:c"};
+  request.model.known_rows = "yes";  // their times of the same rows, which are the target's, too
+  const EvaluationTable table = evaluate(request, monitor);
+  EXPECT_EQ(table.searches.size(), 4U * 3U);  // random, scratch and trees search, too
+  EXPECT_DOUBLE_EQ(found(table, "ridge", 1), 1);
+  EXPECT_LT(found(table, "random", 1), 0.9);
+  EXPECT_LT(found(table, "scratch", 1), 0.9);
+  for (const char* const method : {"ridge", "random", "scratch", "gbt-scratch"})
+    EXPECT_LE(found(table, method, 1), found(table, method, 10)) << method;
+  EXPECT_EQ(search_of(table.searches, "import:a", "random", 1)->by_seed.size(), 3U);  // as many as draws
+  EXPECT_EQ(table.search_differences.size(), 3U * 3U);
+  EXPECT_EQ(table.search_differences.front().against, "scratch");
+
+  const base::Document stored = base::parse_json(base::read_file(request.out), "table.json");
+  std::filesystem::remove(request.out);
+  request.threads = 3;
+  EXPECT_EQ(to_document(evaluate(request, monitor)).at("searches").to_json(), stored.at("searches").to_json());
+}
+
+TEST(EvaluatedSearches, AreThoseOfReplayWithTheSameModelAndSeed) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::Team alone;
+  EvaluateRequest request = search_request(folder);
+  request.sources = {"import:b", "import:d"};  // of which one is wrong
+  request.search_methods = {"ridge", "zero-shot"};
+  request.search_seeds = 2;
+  const EvaluationTable table = evaluate(request, monitor);
+  TrainRequest training;
+  training.data.files = {request.data.files[1], request.data.files[3]};
+  training.learner = "ridge";
+  training.model = request.model;
+  training.out = folder / "ridge.model.h5";
+  ASSERT_TRUE(train(training, alone, monitor));
+  ReplayRequest replayed;
+  replayed.data = request.data.files[0];
+  replayed.model = training.out.string();
+  replayed.batch = request.search_batch;
+  replayed.trials = request.search_counts.back();
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    replayed.seed = request.seed + seed;
+    const ReplayResult result = replay(replayed, monitor);
+    for (const std::int64_t count : request.search_counts)
+      EXPECT_DOUBLE_EQ(search_of(table.searches, "import:a", "ridge", count)->by_seed[seed], result.share_after(count));
+  }
+  EXPECT_EQ(table.search_differences.front().against, "ridge");  // scratch is not among them
+}
+
+TEST(EvaluatedSearches, WithJudgeLastLookAtJudgedProgramsOnly) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EvaluateRequest request = search_request(folder);
+  request.judge_last = 10;
+  request.search_counts = {10};
+  EXPECT_DOUBLE_EQ(found(evaluate(request, monitor), "random", 10), 1);  // all of them
+  request.judge_last = 0;
+  EXPECT_LT(found(evaluate(request, monitor), "random", 10), 1);
+}
+
+TEST(EvaluatedSearches, OfATargetAreMadeAgainWhereSomeAreMissing) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  EvaluateRequest request = search_request(folder);
+  request.targets = {"import:a", "import:b"};
+  EvaluationTable earlier = evaluate(request, monitor);
+  const std::string whole = to_document(earlier).at("searches").to_json();
+  EXPECT_EQ(earlier.search_means.size(), 4U * 3U);
+  earlier.searches.pop_back();
+  for (auto& known : earlier.rows) known.others.emplace_back("of another graft", known.method);
+  base::replace_file(request.out, to_document(earlier).to_json());
+  const EvaluationTable table = evaluate(request, monitor);
+  EXPECT_EQ(to_document(table).at("searches").to_json(), whole);
+  EXPECT_EQ(table.rows[0].others.back().first, "of another graft");
+  EXPECT_NE(table.rows[1].others.back().first, "of another graft");
+}
+
+TEST(EvaluatedSearches, RefuseWhatCannotBe) {
+  base::Monitor monitor;
+  EvaluateRequest request;
+  request.data.files = {"there/is/none.h5"};
+  request.search = true;
+  const auto refused = [&] { return base::refusal<FieldError>([&] { evaluate(request, monitor); }); };
+  request.search_counts = {5, 5};
+  EXPECT_EQ(refused(), "search_counts: expected numbers of trials that rise");
+  request.search_counts = {0};
+  EXPECT_EQ(refused(), "search_counts: must be at least 1, got 0");
+  request.search_counts = {5};
+  request.regime = meta::Regime::in_domain;
+  EXPECT_EQ(refused(), "search: cannot be combined with `regime` in-domain");
 }
 
 }  // namespace

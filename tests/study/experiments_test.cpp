@@ -119,6 +119,37 @@ TEST(ExperimentMeasures, VerdictsGoByIntervals) {
   EXPECT_EQ(finding(claim("speed"), ExperimentResults()).of, 0);
 }
 
+TEST(ExperimentMeasures, WhatSearchesFoundIsJudgedByTrialsAndTargets) {
+  ExperimentResults all;
+  all.evaluation = base::parse_json(R"({"rows":[],"searches":[
+    {"target":"t","method":"a","trials":1,"by_seed":[0.4,0.4,0.4]},
+    {"target":"u","method":"a","trials":1,"by_seed":[0.9,0.9,0.9]},
+    {"target":"t","method":"a","trials":5,"by_seed":[0.9,0.9,0.9]},
+    {"target":"u","method":"a","trials":5,"by_seed":[0.9,0.9,0.6]},
+    {"target":"t","method":"b","trials":1,"by_seed":[0.4,0.4,0.4]},
+    {"target":"u","method":"b","trials":1,"by_seed":[0.4,0.4,0.4]},
+    {"target":"t","method":"b","trials":5,"by_seed":[0.8,0.8,0.8]},
+    {"target":"u","method":"b","trials":5,"by_seed":[0.9,0.9,0.9]}]})",
+                                    "x");
+  EXPECT_NEAR(finding(claim("found", 1), all).value.mean, 0.6, 1e-12);  // sqrt(0.4 * 0.9)
+  EXPECT_EQ(finding(claim("found", 1), all).of, 2);
+  EXPECT_NEAR(finding(claim("found-gain", 1, 1), all).value.mean, 0.2, 1e-12);
+  EXPECT_NEAR(finding(claim("found-gain", 5, 1), all).value.low, std::sqrt(0.54) - 0.4, 1e-12);
+  Claim least = claim("least-found-gain", 0, 0);
+  const Finding found = finding(least, all);
+  EXPECT_NEAR(found.value.mean, -0.1, 1e-12);
+  EXPECT_EQ(found.where, "u after 5");
+  EXPECT_EQ(found.of, 4);
+  least.at = 1;
+  EXPECT_NEAR(finding(least, all).value.mean, 0, 1e-12);
+  least.at = 0;
+  least.only = {"t"};
+  EXPECT_EQ(finding(least, all).where, "t after 1");
+  EXPECT_EQ(finding(least, ExperimentResults()).of, 0);
+  all.evaluation = base::parse_json(R"({"rows":[]})", "x");  // of an earlier graft
+  EXPECT_EQ(finding(least, all).of, 0);
+}
+
 TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
   ExperimentResults all;
   all.evaluation = base::parse_json(R"({"rows":[
@@ -232,6 +263,36 @@ TEST(Experiments, ASumHasTheWeightsOfItsClaim) {
                        "unknown key 'weights'"));
 }
 
+TEST(Experiments, SearchesOfAnEvaluationHaveMethodsOfItAndOthers) {
+  const base::Folder folder;
+  std::filesystem::create_directories(folder / "found");
+  const std::string known =
+      "id: E1\ntitle: a\nquestion: b\nkind: evaluate\ndata: [a.h5]\nmethods:\n  far: {method: residual, sources: [a]}\n"
+      "counts: [0]\nsearch:\n  seeds: 4\n  counts: [20, 1]\n  methods: {far: , random: , near: {method: ridge}}\n"
+      "claims:\n  - {text: d, measure: found-gain, method: far, other: near, at: 1, at_least: 0}\n";
+  const auto read = [&](const std::string& from, const std::string& to) {
+    std::string changed = known;
+    changed.replace(changed.find(from), from.size(), to);
+    base::replace_file(folder / "found/experiment.yaml", changed);
+    return read_experiment(folder / "found");
+  };
+  const Experiment experiment = read("", "");
+  ASSERT_TRUE(experiment.searches);
+  EXPECT_EQ(experiment.searches->seeds, 4);
+  EXPECT_EQ(experiment.searches->counts, (std::vector<std::int64_t>{1, 20}));
+  ASSERT_EQ(experiment.searches->methods.size(), 3u);
+  EXPECT_EQ(experiment.searches->methods[0].settings.at("method").as_string(), "residual");
+  EXPECT_EQ(experiment.searches->methods[2].settings.at("method").as_string(), "ridge");
+  EXPECT_NE(read("seeds: 4", "seeds: 5").definition, experiment.definition);
+  const auto refused = [&](const std::string& from, const std::string& to) { return refusal([&] { read(from, to); }); };
+  EXPECT_TRUE(contains(refused("far: ,", "far: {method: ridge},"), "'far' is a method of the experiment"));
+  EXPECT_TRUE(contains(refused("other: near", "other: nearer"), "'nearer' is not a method of this experiment"));
+  EXPECT_TRUE(contains(refused("counts: [20, 1]", "counts: [0]"), "expected numbers of trials"));
+  EXPECT_TRUE(contains(refused("seeds: 4", "sedes: 4"), "unknown key 'sedes'"));
+  const std::size_t search = known.find("search:");
+  EXPECT_TRUE(contains(refused(known.substr(search, known.find("claims:") - search), ""), "without `search`"));
+}
+
 TEST(Experiments, RefuseWhatDoesNotGoTogether) {
   const base::Folder folder;
   std::filesystem::create_directories(folder / "first");
@@ -247,6 +308,7 @@ TEST(Experiments, RefuseWhatDoesNotGoTogether) {
   EXPECT_TRUE(
       contains(refused("measure: trials", "measure: gain"), "'gain' is not a measure of experiments of this kind"));
   EXPECT_TRUE(contains(refused("at_most: 200", "at_most: 200, at_least: 1"), "expected one of at_least and at_most"));
+  EXPECT_TRUE(contains(refused("seeds: 2", "seeds: 2\nsearch: {}"), "only of an evaluation"));
   EXPECT_TRUE(contains(refused("seeds: 2", "seeds: 0"), "seeds: expected at least 1"));
   EXPECT_TRUE(contains(refused("title: a", "titel: a"), "unknown key 'titel'"));
   EXPECT_TRUE(contains(refused("platforms: [native]", "platforms: []"), "a search needs platforms and workloads"));
