@@ -304,7 +304,7 @@ std::vector<std::string> targets_of(const ExperimentResults& results) {
 // What the searches of an evaluation found.
 std::string searches_part(const Experiment& experiment, const ExperimentResults& results,
                           std::map<std::string, std::string>& files) {
-  if (!experiment.searches || results.evaluation.find("searches") == nullptr) return "";
+  if (!experiment.searches || results.evaluation.is_null() || results.evaluation.find("searches") == nullptr) return "";
   const Shown shown{"found", "",       experiment.searches->methods, experiment.searches->counts,
                     "",      "trials", "speed, fastest recorded = 1"};
   const std::string caption = fmt::format("{}: speed found by trials", experiment.title);
@@ -319,8 +319,10 @@ std::string searches_part(const Experiment& experiment, const ExperimentResults&
       "Geometric "
       "mean over workloads and targets [95 % bootstrap interval over {}].\n\n{}\n",
       caption, batch, base::counted(experiment.searches->seeds, "seed"), means_table(shown, results));
-  const std::vector<std::string> targets = targets_of(results);
-  if (targets.size() > 1) text += fmt::format("By target:\n\n{}\n", means_table(shown, results, targets));
+  const bool has_several = std::any_of(shown.methods.begin(), shown.methods.end(), [&](const auto& method) {
+    return mean_of(shown, results, method.name, shown.counts.front()).of > 1;
+  });
+  if (has_several) text += fmt::format("By target:\n\n{}\n", means_table(shown, results, targets_of(results)));
   return text;
 }
 
@@ -410,7 +412,8 @@ reproduced or not reproduced, never contradicted; the interval of a number of tr
 was published, or our own aim; a claim that was put another way after its run says so on its page.
 
 Figures are ratios of speeds or of numbers of trials ("times"; 1.05 times as fast), Spearman correlations between predicted and measured speed
-within a workload, top-1 (the speed of the program predicted fastest, over that of the fastest), or differences of these ("+"). *Residual* is
+within a workload, top-1 (the speed of the program predicted fastest, over that of the fastest), speeds found by searches (1 is the fastest recorded program), or
+differences of these ("+"). *Residual* is
 graft's default learner, *default* a search by it, *scratch* kernel regression on the target's own measurements, *trees* boosted trees, *guided*: with
 a model from other platforms. docs/explanation/glossary.md has the other words.
 

@@ -186,7 +186,7 @@ Finding times_fewer(const Claim& claim, const std::vector<Searched>& searches) {
 // A row of an evaluation or of its searches: the value of each of its draws, or seeds. `number` says which of shots and
 // trials it has.
 struct Draws {
-  std::string target;
+  std::string place, target;
   std::int64_t number = 0;
   std::vector<double> values;
 };
@@ -199,13 +199,12 @@ std::vector<Draws> draws_of(const Claim& claim, const base::Document& evaluation
   for (const base::Document& row : rows->as_list()) {
     if (row.at("method").as_string() != method || !is_among(row.at("target").as_string(), claim.only)) continue;
     Draws& draws = out.emplace_back();
+    draws.place = row.place();
     draws.target = row.at("target").as_string();
     draws.number = row.at(of_searches ? "trials" : "shots").as_integer();
     const base::Document& values = of_searches ? row.at("by_seed") : row.at("by_draw").at(claim.metric);
     for (const base::Document& value : values.as_list())
       draws.values.push_back(value.is_null() ? 0 : value.as_number());
-    if (draws.values.size() != out.front().values.size() && draws.number == out.front().number)
-      throw base::UserError(row.place(), "targets differ in their number of draws");
   }
   return out;
 }
@@ -218,9 +217,10 @@ std::vector<double> means_of(const Claim& claim, const base::Document& evaluatio
   targets = 0;
   for (const Draws& draws : draws_of(claim, evaluation, method)) {
     if (draws.number != number) continue;
-    sums.resize(draws.values.size(), 0.0);
+    if (targets++ == 0) sums.resize(draws.values.size(), 0.0);
+    if (draws.values.size() != sums.size())
+      throw base::UserError(draws.place, "targets differ in their number of draws");
     for (std::size_t d = 0; d < sums.size(); ++d) sums[d] += geometric ? std::log(draws.values[d]) : draws.values[d];
-    ++targets;
   }
   for (double& sum : sums) {
     sum /= double(std::max<std::int64_t>(targets, 1));

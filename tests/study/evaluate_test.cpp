@@ -391,6 +391,16 @@ TEST(Evaluate, RefusesWhatDoesNotGoTogetherBeforeItReads) {
   EXPECT_EQ(refused(), "judge_last, sources, folds, misleading, support: cannot be combined with `regime` in-domain");
 }
 
+TEST(ReplayedSearches, WithoutAnythingOkCountAsAHundredth) {
+  ReplayedWorkload fast, failed;
+  fast.best_recorded = failed.best_recorded = 1;
+  fast.curve = {{1, 2.0}, {3, 1.0}};
+  failed.curve = {{4, 1.0}};
+  const std::vector<ReplayedWorkload> both = {fast, failed};
+  EXPECT_DOUBLE_EQ(mean_share_after(both, 2), std::sqrt(0.5 * 0.01));
+  EXPECT_DOUBLE_EQ(mean_share_after(both, 4), 1);
+}
+
 EvaluateRequest search_request(const base::Folder& folder) {
   EvaluateRequest request = small_request(folder);
   request.methods = {"ridge"};
