@@ -100,7 +100,10 @@ void print_differences(const EvaluationTable& table, const std::string& target, 
     print_table(fmt::format("{} less that of {}, paired by draw", study::key_of(metric), study::against_of(request)),
                 request.methods, request.shots, "shots", cell, out);
   }
-  if (table.search_differences.empty()) return;
+}
+
+void print_search_differences(const EvaluationTable& table, const std::string& target,
+                              const study::EvaluateRequest& request, Output& out) {
   const auto cell = [&](const std::string& method, std::int64_t trials) -> std::string {
     const auto found = std::find_if(
         table.search_differences.begin(), table.search_differences.end(),
@@ -149,6 +152,7 @@ void print_comparison(const EvaluationTable& table, const study::EvaluateRequest
     print_searches(table.search_means, judged, request, out);
   }
   if (!table.differences.empty()) print_differences(table, judged, request, out);
+  if (!table.search_differences.empty()) print_search_differences(table, judged, request, out);
 }
 
 }  // namespace graft::cli

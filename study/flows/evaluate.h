@@ -1,5 +1,5 @@
 // Evaluates methods on platforms that they were not trained on: each target in turn, by cross-validation over folds of
-// platforms, or within one platform.
+// platforms, or within one platform. By the order that they predict, and by searches that they guide.
 #pragma once
 
 #include <cstdint>

@@ -463,6 +463,27 @@ TEST_F(Flow, EvaluateKeepsItsShape) {
   EXPECT_NE(graft(against).err.find("maml is none of --methods"), std::string::npos);
 }
 
+// Programs that were measured, searched by the methods that are named and those that are always compared with.
+TEST_F(Flow, EvaluateJudgesSearchesAndTheyAreReported) {
+  const base::Finished finished =
+      graft({"evaluate", file("v2.h5"), file("v3.h5"), "--methods", "ridge", "--shots", "0", "--draws", "3", "--steps",
+             "10", "--hidden", "16", "--search", "--search-counts", "1,4,2000", "--out", file("found.json")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_NE(finished.out.find("searches among what was recorded, rounds of 5, 3 seeds"), std::string::npos)
+      << finished.out;
+  EXPECT_NE(finished.out.find("less that of scratch, paired by seed"), std::string::npos) << finished.out;
+  const base::Document saved = base::parse_json(base::read_file(file("found.json")), "found.json");
+  ASSERT_EQ(saved.at("searches").as_list().size(), 2u * 4 * 3);
+  ASSERT_EQ(saved.at("search_means").as_list().size(), 4u * 3);
+  for (const base::Document& search : saved.at("searches").as_list()) {
+    const double found = search.at("found").at("mean").as_number();
+    EXPECT_GT(found, 0);
+    EXPECT_TRUE(found == 1 || search.at("trials").as_integer() < 2000) << search.to_json();  // more than there are
+  }
+  ASSERT_EQ(graft({"report", file("found.json"), "--out", file("found.html")}).exit_code, 0);
+  EXPECT_NE(base::read_file(file("found.html")).find("Searches among what was recorded"), std::string::npos);
+}
+
 TEST_F(Flow, EvaluateOfOneDrawHasNoInterval) {
   const std::vector<std::string> command{"evaluate", file("v2.h5"), file("v3.h5"), "--methods", "ridge,scratch",
                                          "--shots",  "5",           "--draws",     "1",         "--steps",
