@@ -122,21 +122,21 @@ struct Group {
   Names judged, searched;
 };
 
-// The group of a method, which may be a new one.
-Group& group_of(const Experiment::Method& method, const ExperimentRequest& request,
-                const std::vector<std::string>& files, std::vector<Group>& groups, std::string& graft_name) {
+// The group of a method, which may be a new one, and graft's name of the method.
+std::pair<Group&, std::string> group_of(const Experiment::Method& method, const ExperimentRequest& request,
+                                        const std::vector<std::string>& files, std::vector<Group>& groups) {
   EvaluateRequest asked;
   base::Document own = request.experiment.evaluation;
   if (!method.settings.is_null()) {
     for (const auto& [key, value] : method.settings.as_map()) own.set(key, value);
   }
   set_all(own, settings_of(asked), keys_besides);
-  graft_name = method.name;
+  std::string name = method.name;
   base::Document apart = base::Document::map();  // all but which method
   if (!own.is_null()) {
     for (const auto& [key, value] : own.as_map()) {
       if (key == "method") {
-        graft_name = value.as_string();
+        name = value.as_string();
       } else {
         apart.set(key, value);
       }
@@ -145,14 +145,14 @@ Group& group_of(const Experiment::Method& method, const ExperimentRequest& reque
   const std::string settings = apart.to_json();
   const auto same =
       std::find_if(groups.begin(), groups.end(), [&](const Group& each) { return each.settings == settings; });
-  if (same != groups.end()) return *same;
+  if (same != groups.end()) return {*same, name};
   asked.methods.clear();
   asked.shots = request.experiment.counts;
   asked.data.files = files;
   asked.threads = request.threads;
   asked.command_line = request.command_line;
   asked.out = request.work / (base::to_hex(base::hash_bytes(settings)) + ".json");
-  return groups.emplace_back(Group{settings, std::move(asked), {}, {}});
+  return {groups.emplace_back(Group{settings, std::move(asked), {}, {}}), name};
 }
 
 void add(Group::Names& names, std::vector<std::string>& methods, const std::string& theirs, const std::string& ours) {
@@ -162,15 +162,14 @@ void add(Group::Names& names, std::vector<std::string>& methods, const std::stri
 
 std::vector<Group> groups_of(const ExperimentRequest& request, const std::vector<std::string>& files) {
   std::vector<Group> groups;
-  std::string name;
   for (const Experiment::Method& method : request.experiment.methods) {
-    Group& group = group_of(method, request, files, groups, name);
+    const auto [group, name] = group_of(method, request, files, groups);
     add(group.judged, group.request.methods, name, method.name);
   }
   if (!request.experiment.searches) return groups;
   const Experiment::Searches& searches = *request.experiment.searches;
   for (const Experiment::Method& method : searches.methods) {
-    Group& group = group_of(method, request, files, groups, name);
+    const auto [group, name] = group_of(method, request, files, groups);
     add(group.searched, group.request.search_methods, name, method.name);
     group.request.search = true;
     group.request.search_counts = searches.counts;
