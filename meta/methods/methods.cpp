@@ -41,7 +41,7 @@ const std::vector<Method>& methods() {
        .informed = false,
        .with_trees = "gbt-scratch"},
       {.name = "pooled",
-       .description = "one network on all platforms alike; adapts by fine-tuning",
+       .description = "one network, trained with a head for each platform; adapts by fine-tuning",
        .make = make_pooled_learner,
        .kind = "network",
        .read = network_model_from,
