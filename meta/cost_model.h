@@ -57,6 +57,8 @@ class CostModel {
   virtual base::Arrays state() const = 0;
   // Whether the model can learn from further platforms without the data that it was trained on.
   virtual bool can_continue() const { return false; }
+  // What it learnt of a platform that it was trained on, and of no other; null where it cannot tell.
+  virtual std::unique_ptr<CostModel> of_source(std::string_view) const { return nullptr; }
   // The model extended by the tasks' platforms, as if it had been trained on `known` platforms
   // so far. Called through `continued` of methods.h, which checks.
   virtual std::unique_ptr<CostModel> continued(std::int64_t known, const TaskSet& tasks,

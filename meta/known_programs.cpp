@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -60,6 +61,19 @@ void add(std::vector<KnownPrograms>& known, const std::vector<KnownPrograms>& mo
       if (!is_known) own->fastest.push_back(candidate);
     }
   }
+}
+
+void remove(std::vector<KnownPrograms>& known, const std::vector<KnownPrograms>& others) {
+  for (const KnownPrograms& platform : others) {
+    std::set<std::uint64_t> hashes;
+    for (const codegen::Candidate& candidate : platform.fastest) hashes.insert(codegen::hash(candidate));
+    for (KnownPrograms& own : known) {
+      if (own.platform == platform.platform)
+        std::erase_if(own.fastest,
+                      [&](const codegen::Candidate& each) { return hashes.contains(codegen::hash(each)); });
+    }
+  }
+  std::erase_if(known, [](const KnownPrograms& each) { return each.fastest.empty(); });
 }
 
 std::size_t count(const std::vector<KnownPrograms>& known) {

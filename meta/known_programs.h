@@ -26,6 +26,8 @@ std::vector<KnownPrograms> fastest_programs(std::span<const datasets::Dataset> d
 
 // Those of `more` as well. A workload may then have several: times of different files are not comparable.
 void add(std::vector<KnownPrograms>& known, const std::vector<KnownPrograms>& more);
+// Without those that are in `others`, too, of the same platform.
+void remove(std::vector<KnownPrograms>& known, const std::vector<KnownPrograms>& others);
 std::size_t count(const std::vector<KnownPrograms>& known);  // of programs
 
 // {"sketches":[...],"platforms":[{"platform":...,"target":{...},"programs":[{"workload":...,"sketch":position,

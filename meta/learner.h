@@ -37,6 +37,9 @@ struct LearnerSettings {
   std::optional<Loss> loss;        // for learners that minimise one; nullopt: the learner's default
   int members = 1;                 // from 2 on: an ensemble of this many models, each trained on its own draw of rows
   KnownRowsUse known_rows = KnownRowsUse::automatic;
+  // For `CostModel::continued`: platforms of which the tasks have only some measurements, such as those of searches.
+  // What a known one's source learnt from datasets stays, and trees after it learn what is new.
+  std::vector<std::string> extended = {};
   bool guard = false;  // the support chooses between the model and scratch (methods/adaptive.h)
   std::uint64_t seed = 1;
   int threads = 1;

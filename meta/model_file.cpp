@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "datasets/hdf5.h"
+#include "meta/kept_measurements.h"
 #include "meta/methods/methods.h"
 #include "meta/state.h"
 
@@ -47,7 +48,8 @@ std::shared_ptr<const features::Encoding> encoding_of(const base::Arrays& file) 
 }  // namespace
 
 void save_model(const CostModel& model, const features::Encoding& encoding, const base::Document& provenance,
-                const std::string& card, const std::filesystem::path& path, const std::vector<KnownPrograms>& known) {
+                const std::string& card, const std::filesystem::path& path, const std::vector<KnownPrograms>& known,
+                const std::vector<datasets::Dataset>& kept) {
   base::Arrays file = model.state();
   file.attributes[own_attribute("schema")] = schema;
   file.attributes[own_attribute("kind")] = model.kind();
@@ -58,6 +60,7 @@ void save_model(const CostModel& model, const features::Encoding& encoding, cons
   if (encoding.schema != nullptr)
     file.attributes[own_attribute("tables")] = codegen::to_document(*encoding.schema).to_json();
   if (!known.empty()) file.attributes[own_attribute("known")] = to_document(known).to_json();
+  if (!kept.empty()) file.attributes[own_attribute("kept")] = to_document(kept).to_json();
   datasets::write_arrays(file, path);
 }
 
@@ -81,6 +84,8 @@ ModelFile load_model(const std::filesystem::path& path) {
     out.card = attribute_of(file, own_attribute("card"));
     if (const auto known = file.attributes.find(own_attribute("known")); known != file.attributes.end())
       out.known = known_programs_from(base::parse_json(known->second, "known"));
+    if (const auto kept = file.attributes.find(own_attribute("kept")); kept != file.attributes.end())
+      out.kept = kept_measurements_from(base::parse_json(kept->second, "kept"));
     const std::string kind = attribute_of(file, own_attribute("kind"));
     for (const char* const said : {"provenance", "card", "schema"}) file.attributes.erase(own_attribute(said));
     out.hash = base::to_hex(hash_of(file));

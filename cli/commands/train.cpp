@@ -44,11 +44,13 @@ Command train_command() {
           .help = "meta-train a cost model on datasets",
           .examples = {"graft train data/*.h5 --out model.h5 --learner reptile --hold-out model:sifive-p450",
                        "graft train new-board.h5 --base model.h5 --out model2.h5",
+                       "graft train --base models/base.h5 --from runs/board --out lab.h5",
                        "graft train data/*.h5 --out trees.h5 --model gbt --loss lambda --members 6",
                        "mpirun -n 2 graft train data/*.h5 --out model.h5 --learner maml --threads 1"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<Flags>();
-            options.positionals("DATA.h5", flags->request.data.files, "datasets, one or several per platform");
+            options.positionals("DATA.h5", flags->request.data.files, "datasets, one or several per platform",
+                                Options::optional);
             options.text("out", flags->out, "model file to write", Options::required);
             declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return train(*flags, session); };

@@ -11,6 +11,7 @@
 #include "datasets/groups.h"
 #include "datasets/hdf5.h"
 #include "datasets/quality.h"
+#include "meta/kept_measurements.h"
 #include "meta/model_file.h"
 #include "tasks/platform.h"
 
@@ -92,10 +93,13 @@ int inspect_model(const InspectFlags& flags, Session& session) {
   const features::Encoding& encoding = *file.encoding;
   Output& out = session.output;
   const bool informed = file.model->is_informed();
-  out.line(fmt::format("{}: model {} of kind {}{}, encoding {} {} ({} features), {}\n", flags.what, file.hash,
-                       file.model->kind(), informed ? "" : " that knows nothing yet", encoding.name,
-                       base::to_hex(encoding.hash), encoding.features.size(),
-                       base::counted(meta::count(file.known), "known program")));
+  out.line(fmt::format(
+      "{}: model {} of kind {}{}, encoding {} {} ({} features), {}\n", flags.what, file.hash, file.model->kind(),
+      informed ? "" : " that knows nothing yet", encoding.name, base::to_hex(encoding.hash), encoding.features.size(),
+      base::counted(meta::count(file.known), "known program") +
+          (file.kept.empty() ? ""
+                             : fmt::format(", {} given back by searches",
+                                           base::counted(meta::programs_in(file.kept), "measurement")))));
   out.json()
       .set("kind", "model")
       .set("model", std::string(file.model->kind()))
@@ -104,6 +108,7 @@ int inspect_model(const InspectFlags& flags, Session& session) {
       .set("encoding", encoding.name)
       .set("encoding_hash", base::to_hex(encoding.hash))
       .set("known_programs", meta::count(file.known))
+      .set("kept_programs", meta::programs_in(file.kept))
       .set("provenance", file.provenance)
       .set("card", file.card);
   out.text(file.card);

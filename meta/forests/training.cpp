@@ -18,15 +18,20 @@ BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t us
 }
 
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
-                              std::string_view name, base::Monitor& monitor) {
+                              std::string_view name, base::Monitor& monitor, const DecisionForest& before) {
   const Together all = together(loss, groups);
   const base::Matrix rows = tree_rows(all.programs);
-  const std::vector<float> start(std::size_t(rows.rows), 0.0f);
+  std::vector<float> start(std::size_t(rows.rows), 0.0f);
+  if (before.trees() > 0) ForestScorer(before).score(rows, start);
   base::check_stop(monitor);
-  return boosted(rows, all.objective, start, settings, [&](std::int64_t tree) {
+  DecisionForest forest = before;
+  const DecisionForest more = boosted(rows, all.objective, start, settings, [&](std::int64_t tree) {
     base::check_stop(monitor);
     monitor.progress(name, tree, settings.trees);
   });
+  if (before.trees() == 0) return more;
+  append(forest, more);
+  return forest;
 }
 
 }  // namespace graft::meta

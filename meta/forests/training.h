@@ -14,8 +14,9 @@ namespace graft::meta {
 // How a forest is grown from data sets: settings.steps trees, or `usual_trees` if that is 0.
 BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t usual_trees);
 
-// A forest that starts from nothing. Stopped when the monitor asks to stop.
+// The trees that follow those of `before`, which the forest begins with; none: it starts from nothing. Stopped when the
+// monitor asks to stop.
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
-                              std::string_view name, base::Monitor& monitor);
+                              std::string_view name, base::Monitor& monitor, const DecisionForest& before = {});
 
 }  // namespace graft::meta

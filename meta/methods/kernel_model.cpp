@@ -469,6 +469,10 @@ class KernelModel final : public CostModel {
     return features_ == std::int64_t(encoding.features.size()) && (basis_ == nullptr || basis_->takes(encoding));
   }
   bool can_continue() const override { return basis_ != nullptr; }
+  std::unique_ptr<CostModel> of_source(std::string_view platform) const override {
+    const auto source = basis_ == nullptr ? std::nullopt : source_of(*basis_, platform);
+    return source ? make_residual_model(only(*basis_, *source)) : nullptr;
+  }
   std::unique_ptr<CostModel> continued(std::int64_t, const TaskSet& tasks, const LearnerSettings& settings,
                                        base::Monitor& monitor) const override {
     return make_residual_model(with_more_sources(*basis_, tasks, settings, monitor),

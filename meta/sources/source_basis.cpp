@@ -145,6 +145,13 @@ void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups
   }
 }
 
+std::optional<std::size_t> source_of(const SourceBasis& basis, std::string_view platform) {
+  for (std::size_t s = 0; s < basis.sources.size(); ++s) {
+    if (basis.sources[s].platform == platform) return s;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 template <class T>
@@ -156,9 +163,7 @@ void put_at(std::vector<T>& all, std::size_t place, T value) {
 // The position of the source.
 std::size_t place_of(SourceBasis& basis, const SourceBasis::Source& source) {
   assert(source.target.size() == basis.target_columns.size());
-  const auto known = std::find_if(basis.sources.begin(), basis.sources.end(),
-                                  [&](const SourceBasis::Source& other) { return other.platform == source.platform; });
-  const std::size_t place = std::size_t(known - basis.sources.begin());
+  const std::size_t place = source_of(basis, source.platform).value_or(basis.sources.size());
   put_at(basis.sources, place, source);
   return place;
 }
@@ -183,6 +188,14 @@ SourceBasis without(SourceBasis basis, std::size_t source) {
   };
   erase(basis.sources), erase(basis.thetas), erase(basis.forests), erase(basis.scorers);
   return basis;
+}
+
+SourceBasis only(const SourceBasis& basis, std::size_t source) {
+  SourceBasis out = basis;
+  for (std::size_t s = basis.sources.size(); s-- > 0;) {
+    if (s != source) out = without(std::move(out), s);
+  }
+  return out;
 }
 
 void put(const SourceBasis& basis, base::Arrays& arrays) {
@@ -215,6 +228,14 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   }
   put(all, arrays);
   put_integers(arrays, "source_trees", trees);
+  std::vector<std::int64_t> settled;
+  bool grown = false;
+  for (std::size_t s = 0; s < basis.sources.size(); ++s) {
+    const std::int64_t first = basis.sources[s].settled_trees;
+    grown |= first >= 0;
+    settled.push_back(first >= 0 ? first : trees[s]);
+  }
+  if (grown) put_integers(arrays, "settled_trees", settled);
 }
 
 SourceBasis basis_from(const base::Arrays& arrays) {
@@ -245,11 +266,21 @@ SourceBasis basis_from(const base::Arrays& arrays) {
   for (std::size_t s = 0; s < platforms.size(); ++s) {
     if (!(spreads[s] >= 0)) throw base::UserError("array 'source_spreads': not standard deviations");
     const auto first = targets.begin() + std::ptrdiff_t(s) * of_each;
-    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}, false};
+    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}, false, -1};
     if (of_trees) {
       add(basis, source, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
     } else {
       add(basis, source, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+    }
+  }
+  if (of_trees && arrays.attributes.contains("settled_trees")) {
+    const std::vector<std::int64_t> settled = integers_of(arrays, "settled_trees", 0);
+    if (settled.size() != basis.sources.size())
+      throw base::UserError("attribute 'settled_trees': not of these platforms");
+    for (std::size_t s = 0; s < settled.size(); ++s) {
+      if (settled[s] > basis.forests[s].trees())
+        throw base::UserError("attribute 'settled_trees': more than the platform has");
+      if (settled[s] < basis.forests[s].trees()) basis.sources[s].settled_trees = settled[s];
     }
   }
   if (basis.sources.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/arrays.h"
@@ -23,6 +25,9 @@ struct SourceBasis {
     float spread = 1;           // standard deviation of its labels
     std::vector<float> target;  // its values in target_columns
     bool doubted = false;       // contradictory: has weight 0 before anything is measured
+    // The first trees of a forest, which learnt from datasets; -1: all of them. Those that follow learnt from
+    // measurements that were given back, and are grown again when there are more of these.
+    std::int64_t settled_trees = -1;
   };
   std::vector<Source> sources;
   Normalisation normalisation;
@@ -55,6 +60,9 @@ void doubt_contrary_sources(SourceBasis& basis, std::span<const Examples> groups
 void add(SourceBasis& basis, const SourceBasis::Source& source, std::vector<float> theta);
 void add(SourceBasis& basis, const SourceBasis::Source& source, DecisionForest forest);
 SourceBasis without(SourceBasis basis, std::size_t source);
+SourceBasis only(const SourceBasis& basis, std::size_t source);
+// The position of the platform's source; nullopt if it is none.
+std::optional<std::size_t> source_of(const SourceBasis& basis, std::string_view platform);
 void put(const SourceBasis& basis, base::Arrays& arrays);
 SourceBasis basis_from(const base::Arrays& arrays);
 

@@ -16,6 +16,16 @@ constexpr std::int64_t default_steps = 400;
 // Twice as many as one forest for all platforms has: of each source, and of the leaves that regression looks at, more
 // trees make a finer picture (docs/notebook, "Which learner").
 constexpr std::int64_t default_trees = 800;
+// After the trees of datasets, to learn what was given back.
+constexpr std::int64_t trees_of_more = 200;
+
+bool extends(const LearnerSettings& settings, const std::string& platform) {
+  return std::find(settings.extended.begin(), settings.extended.end(), platform) != settings.extended.end();
+}
+
+BoostingSettings trees_after(const DecisionForest& settled, const LearnerSettings& settings) {
+  return training_trees(settings, settled.trees() > 0 ? trees_of_more : default_trees);
+}
 
 // The parameters of a network for each named platform, trained on its groups alone; side by side, and on the ranks of
 // the team.
@@ -57,24 +67,40 @@ class TreeCount final : public base::Monitor {
   std::int64_t done_ = 0, total_ = 0;
 };
 
+// What the forest of a platform begins with: what its source learnt from datasets, if the tasks only extend it.
+DecisionForest settled_forest(const SourceBasis& basis, const std::string& platform, const LearnerSettings& settings) {
+  const auto known = source_of(basis, platform);
+  if (!known || !extends(settings, platform)) return {};
+  const std::int64_t settled = basis.sources[*known].settled_trees;
+  const DecisionForest& forest = basis.forests[*known];
+  return settled < 0 ? forest : part(forest, 0, settled);
+}
+
 // A forest for each named platform, in the same way.
-std::vector<DecisionForest> train_forests(const TaskSet& tasks, const std::vector<std::string>& platforms,
-                                          const LearnerSettings& settings, base::Monitor& monitor) {
+std::vector<DecisionForest> train_forests(const SourceBasis& basis, const TaskSet& tasks,
+                                          const std::vector<std::string>& platforms, const LearnerSettings& settings,
+                                          base::Monitor& monitor) {
   base::Team& team = team_of(settings);
   const std::int64_t count = std::int64_t(platforms.size()), own = (count + team.size() - 1) / team.size();
-  BoostingSettings trees = training_trees(settings, default_trees);
-  trees.threads = std::max(1, settings.threads / int(own));  // more than one if there are fewer platforms
-  TreeCount counting(monitor, own * trees.trees);
+  std::vector<DecisionForest> settled;
+  std::int64_t all_trees = 0;
+  for (const std::string& name : platforms) {
+    settled.push_back(settled_forest(basis, name, settings));
+    all_trees += trees_after(settled.back(), settings).trees;
+  }
+  TreeCount counting(monitor, (all_trees + team.size() - 1) / team.size());
   return base::divided(team, count, settings.threads, [&](std::int64_t s) {
     const std::string& name = platforms[std::size_t(s)];
+    BoostingSettings trees = trees_after(settled[std::size_t(s)], settings);
+    trees.threads = std::max(1, settings.threads / int(own));  // more than one if there are fewer platforms
     return trained_forest(only_platforms(tasks, {name}).groups, settings.loss.value_or(Loss::squared), trees, name,
-                          counting);
+                          counting, settled[std::size_t(s)]);
   });
 }
 
-SourceBasis::Source source_of(const TaskSet& tasks, const std::string& platform,
+SourceBasis::Source described(const TaskSet& tasks, const std::string& platform,
                               const std::vector<std::int64_t>& target_columns) {
-  SourceBasis::Source out{platform, 0, {}, false};
+  SourceBasis::Source out{platform, 0, {}, false, -1};
   double squares = 0;
   std::int64_t rows = 0;
   for (const Examples& group : tasks.groups) {
@@ -112,15 +138,22 @@ SourceBasis train_basis(const TaskSet& tasks, const LearnerSettings& settings, b
 void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
   const std::vector<std::string> names = platforms(tasks);
   if (settings.trees) {
-    std::vector<DecisionForest> forests = train_forests(tasks, names, settings, monitor);
-    for (std::size_t p = 0; p < names.size(); ++p)
-      add(basis, source_of(tasks, names[p], basis.target_columns), std::move(forests[p]));
+    std::vector<DecisionForest> forests = train_forests(basis, tasks, names, settings, monitor);
+    for (std::size_t p = 0; p < names.size(); ++p) {
+      SourceBasis::Source source = described(tasks, names[p], basis.target_columns);
+      if (extends(settings, names[p])) {
+        source.settled_trees = settled_forest(basis, names[p], settings).trees();
+        // Most of what it knows is still from datasets: so is the spread of its times.
+        if (source.settled_trees > 0) source.spread = basis.sources[*source_of(basis, names[p])].spread;
+      }
+      add(basis, source, std::move(forests[p]));
+    }
     return;
   }
   std::vector<std::vector<float>> thetas =
       train_sources(basis.shape, prepared(basis.normalisation, tasks.groups), names, settings, monitor);
   for (std::size_t p = 0; p < names.size(); ++p)
-    add(basis, source_of(tasks, names[p], basis.target_columns), std::move(thetas[p]));
+    add(basis, described(tasks, names[p], basis.target_columns), std::move(thetas[p]));
 }
 
 SourceBasis with_more_sources(SourceBasis basis, const TaskSet& tasks, const LearnerSettings& settings,

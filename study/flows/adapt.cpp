@@ -11,17 +11,21 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "base/text.h"
 #include "codegen/schedule/space.h"
 #include "features/encoding.h"
+#include "meta/kept_measurements.h"
 #include "meta/metrics.h"
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "study/flows/rounds.h"
 #include "study/flows/search_session.h"
+#include "study/inputs/data.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/measured.h"
 #include "study/knowledge/prior.h"
 #include "tasks/expected.h"
 
@@ -55,14 +59,14 @@ Request identity_of(const AdaptRequest& request, std::int64_t shots, const std::
 
 struct Support {
   std::vector<meta::Examples> of_workloads;
-  std::vector<codegen::Candidate> best;  // of each workload
+  std::vector<meta::KnownPrograms> best;
   std::int64_t trials = 0;
 };
 
 Support measured_support(const AdaptRequest& request, std::int64_t shots, const meta::ModelFile& prior,
                          const std::vector<codegen::Space>& spaces, tasks::Measurer& measurer,
                          search::RunDirectory& run, base::Monitor& monitor) {
-  Support support;
+  Support support{{}, {{request.platform.name, request.platform.target}}};
   for (const codegen::Space& space : spaces) {
     search::TuningSettings settings;
     settings.explorer = "support";
@@ -75,9 +79,33 @@ Support measured_support(const AdaptRequest& request, std::int64_t shots, const 
     if (!session.run(shots, monitor)) throw base::Stopped();
     support.trials += std::int64_t(session.tuning().trials().size());
     support.of_workloads.push_back(session.tuning().examples());
-    support.best.push_back(session.best().candidate);
+    support.best.front().fastest.push_back(session.best().candidate);
   }
   return support;
+}
+
+// What searches on the request's platform measured.
+Support given_support(const datasets::Dataset& given, const features::Encoding& encoding, int threads,
+                      base::Monitor& monitor) {
+  const std::vector<datasets::Dataset> data = {meta::thinned(given, most_support)};
+  meta::TaskSet tasks = meta::make_task_set(data, encoding, threads, nullptr, &monitor);
+  note_doubts(tasks, monitor);
+  Support support{std::move(tasks.groups), meta::fastest_programs(data)};
+  for (const meta::Examples& group : support.of_workloads) support.trials += group.size();
+  return support;
+}
+
+// The only platform of the searches that are given back.
+datasets::Dataset given_to(const AdaptRequest& request) {
+  if (!request.workloads.empty())
+    throw FieldError("workloads, from", "what `from` measured is adapted to, and nothing is measured; leave one out");
+  std::vector<datasets::Dataset> given = measured_in(request.from);
+  if (given.size() > 1)
+    throw FieldError("from",
+                     fmt::format("has measurements on {} and {}; a model adapts to one platform: graft train with "
+                                 "`base` and `from` extends it by several",
+                                 given[0].platform, given[1].platform));
+  return std::move(given.front());
 }
 
 void note_single_programs(const std::vector<meta::Examples>& supports, base::Monitor& monitor) {
@@ -93,23 +121,30 @@ void note_single_programs(const std::vector<meta::Examples>& supports, base::Mon
 // Writes the adapted model's file, which remembers the fastest programs of the support, too.
 void save(const AdaptRequest& request, const AdaptResult& result, const meta::ModelFile& prior,
           const Support& support) {
-  base::Document provenance = context_of(request.command_line);
+  base::Document provenance = context_of(request.command_line), workloads = base::Document::list();
+  for (const meta::Examples& group : support.of_workloads) workloads.push(group.workload.text());
   provenance.set("adapted_from", request.model.empty() ? std::string("models/base.h5") : request.model.string())
       .set("adapted_from_hash", prior.hash)
       .set("platform", result.platform)
       .set("platform_yaml", request.platform.yaml)
       .set("source", result.source)
-      .set("workloads", names_of(request.workloads))
-      .set("shots", result.shots)
+      .set("workloads", std::move(workloads))
       .set("measurements", result.measurements)
-      .set("seed", std::int64_t(request.seed))
       .set("prior", prior.provenance);
+  if (request.from.empty()) {
+    provenance.set("shots", result.shots).set("seed", std::int64_t(request.seed));
+  } else {
+    base::Document from = base::Document::list();
+    for (const std::filesystem::path& path : request.from) from.push(path.string());
+    provenance.set("from", std::move(from));
+  }
   const std::string card = fmt::format(
-      "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {} workloads, {} each, by graft {}.\n", prior.card,
-      result.platform, result.source, result.measurements, request.workloads.size(), result.shots, graft_version());
+      "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {}, {}, by graft {}.\n", prior.card, result.platform,
+      result.source, result.measurements, base::counted(std::int64_t(support.of_workloads.size()), "workload"),
+      request.from.empty() ? fmt::format("{} each", result.shots) : "which searches gave back", graft_version());
   std::vector<meta::KnownPrograms> known = prior.known;
-  meta::add(known, {{result.platform, request.platform.target, support.best}});
-  meta::save_model(*result.model, *prior.encoding, provenance, card, result.out, known);
+  meta::add(known, support.best);
+  meta::save_model(*result.model, *prior.encoding, provenance, card, result.out, known, prior.kept);
 }
 
 }  // namespace
@@ -175,32 +210,49 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
   return places;
 }
 
-AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
+AdaptResult adapt(const AdaptRequest& asked, base::Monitor& monitor) {
+  AdaptRequest request = asked;
   check_settings(request);
-  if (request.workloads.empty()) throw FieldError("workloads", "there is none");
-  check_output("out", request.out, Writes::model, {request.model.string()});
+  if (request.workloads.empty() && request.from.empty())
+    throw FieldError("workloads, from", "nothing to adapt to; name workloads to measure, or runs");
+  std::vector<std::string> inputs = {request.model.string()};
+  for (const std::filesystem::path& path : request.from) inputs.push_back(path.string());
+  check_output("out", request.out, Writes::model, inputs);
   AdaptResult result;
   result.prior = request.model.empty() ? shipped_model() : request.model;
-  result.platform = request.platform.name;
-  result.source = tasks::source_of(request.platform);
-  result.shots = std::min(request.shots, most_shots);
   result.seed = request.seed;
   result.out = request.out;
-  result.folder = folder_of(request);
+  std::optional<datasets::Dataset> given;
+  if (!request.from.empty()) {
+    given = given_to(request);
+    request.platform.name = given->platform;
+    request.platform.yaml = given->platform_yaml;
+    request.platform.target = given->target;
+  }
+  result.platform = request.platform.name;
+  result.source = given ? given->source : tasks::source_of(request.platform);
 
   meta::ModelFile prior = meta::load_model(result.prior);
   datasets::refuse_emulated(result.platform, result.source);
   prior.model = model_on(prior, request.platform, monitor);
-  const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
-  std::vector<codegen::Space> spaces;
-  for (const codegen::Workload& workload : request.workloads) {
-    tasks::require_memory(workload, tasks::place_of(request.platform), measure);
-    spaces.push_back(codegen::derive_space(workload, request.platform.target));
+  Support support;
+  if (given) {
+    support = given_support(*given, *prior.encoding, request.threads, monitor);
+  } else {
+    result.shots = std::min(request.shots, most_shots);
+    result.folder = folder_of(request);
+    const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
+    std::vector<codegen::Space> spaces;
+    for (const codegen::Workload& workload : request.workloads) {
+      tasks::require_memory(workload, tasks::place_of(request.platform), measure);
+      spaces.push_back(codegen::derive_space(workload, request.platform.target));
+    }
+    const auto measurer = tasks::make_measurer(request.platform, measure);
+    const Request identity = identity_of(request, result.shots, model_identity(prior, result.prior, result.folder));
+    search::RunDirectory run(result.folder, identity.document(), context_of(request.command_line),
+                             request.platform.yaml);
+    support = measured_support(request, result.shots, prior, spaces, *measurer, run, monitor);
   }
-  const auto measurer = tasks::make_measurer(request.platform, measure);
-  const Request identity = identity_of(request, result.shots, model_identity(prior, result.prior, result.folder));
-  search::RunDirectory run(result.folder, identity.document(), context_of(request.command_line), request.platform.yaml);
-  const Support support = measured_support(request, result.shots, prior, spaces, *measurer, run, monitor);
   const std::vector<meta::Examples>& supports = support.of_workloads;
   result.measurements = support.trials;
   note_single_programs(supports, monitor);
@@ -210,7 +262,7 @@ AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor) {
   base::check_stop(monitor);
   save(request, result, prior, support);
   for (std::size_t w = 0; w < supports.size(); ++w) {
-    AdaptResult::Row row{request.workloads[w].text(), supports[w].size(), {}, {}};
+    AdaptResult::Row row{supports[w].workload.text(), supports[w].size(), {}, {}};
     const std::vector<double>& log_seconds = supports[w].log_seconds;
     if (prior.model->is_informed())
       row.zero_shot = quality_of(prior.model->score(supports[w].features).mean, log_seconds, request.seed);
@@ -236,12 +288,12 @@ base::Document to_document(const AdaptResult& result) {
   return out.set("model", result.prior.string())
       .set("platform", result.platform)
       .set("source", result.source)
-      .set("shots", result.shots)
+      .set("shots", result.shots > 0 ? base::Document(result.shots) : base::Document())
       .set("measurements", result.measurements)
       .set("seed", std::int64_t(result.seed))
       .set("rows", std::move(rows))
       .set("out", result.out.string())
-      .set("run", result.folder.string());
+      .set("run", result.folder.empty() ? base::Document() : base::Document(result.folder.string()));
 }
 
 }  // namespace graft::study

@@ -20,10 +20,10 @@
 namespace graft::study {
 
 struct AdaptRequest {
-  std::filesystem::path model;  // the model to adapt; "": graft's own (study/knowledge/prior.h)
-  tasks::Platform platform;
-  std::vector<codegen::Workload> workloads;
-  std::filesystem::path out;  // the adapted model's file
+  std::filesystem::path model;               // the model to adapt; "": graft's own (study/knowledge/prior.h)
+  tasks::Platform platform;                  // with `from`: that of these measurements
+  std::vector<codegen::Workload> workloads;  // to measure; none with `from`
+  std::filesystem::path out;                 // the adapted model's file
 #define GRAFT_SETTING GRAFT_FIELD
 #define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/adapt.def"
@@ -40,16 +40,21 @@ struct AdaptResult {
   std::unique_ptr<meta::CostModel> model;
   std::filesystem::path prior;  // what was adapted
   std::string platform, source;
-  std::int64_t shots = 0, measurements = 0;
+  std::int64_t shots = 0;  // 0: given back by searches
+  std::int64_t measurements = 0;
   std::uint64_t seed = 1;
   std::vector<Row> rows;
-  std::filesystem::path out, folder;
+  std::filesystem::path out, folder;  // none with `from`
 };
 
 // The least number of programs of a workload for cross-validation: one for each fold.
 inline constexpr std::int64_t cross_validation_folds = 5;
 
-// Measures the support that the model chooses, except trials that the run already has, and writes the adapted model.
+// The most programs of `from` that a model adapts to; of more, as many of each workload as possible.
+inline constexpr std::int64_t most_support = 2048;
+
+// Measures the support that the model chooses, except trials that the run already has, or takes that of `from`, and
+// writes the adapted model.
 // UserError for contradictory settings, before a folder is made, and for a folder of another request; Failure if no
 // program of a workload is ok; Stopped when the monitor asks for it, and the same request then continues.
 AdaptResult adapt(const AdaptRequest& request, base::Monitor& monitor);

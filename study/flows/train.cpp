@@ -3,18 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "datasets/kinship.h"
+#include "meta/kept_measurements.h"
 #include "meta/methods/methods.h"
 #include "meta/training_record.h"
+#include "study/flows/rehearsal.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/measured.h"
 
 namespace graft::study {
 namespace {
@@ -84,6 +89,43 @@ std::optional<meta::ModelFile> base_of(const TrainRequest& request) {
   return file;
 }
 
+// What searches gave back: what the base model keeps of their platforms, and what they measured now.
+std::vector<datasets::Dataset> given_to(const TrainRequest& request, const std::optional<meta::ModelFile>& base_model,
+                                        base::Monitor& monitor) {
+  std::vector<datasets::Dataset> given = measured_in(request.from);
+  for (datasets::Dataset& dataset : given) {
+    if (dataset.platform == request.hold_out)
+      throw FieldError("hold_out, from", fmt::format("{} cannot both be left out and be learnt", dataset.platform));
+    if (base_model) {
+      for (const datasets::Dataset& before : base_model->kept) {
+        if (before.platform != dataset.platform) continue;
+        if (datasets::same_description(before.platform_yaml, dataset.platform_yaml)) {
+          dataset = datasets::merged(before, dataset);
+        } else {
+          monitor.note(
+              fmt::format("{}: its description changed ({}); what was given back before is left out", dataset.platform,
+                          base::join(datasets::differences(before.platform_yaml, dataset.platform_yaml), ", ")));
+        }
+      }
+    }
+    dataset = meta::thinned(dataset, meta::most_kept_of_a_platform);
+  }
+  return given;
+}
+
+// What the new model keeps.
+std::vector<datasets::Dataset> kept_of(const std::vector<datasets::Dataset>& given,
+                                       const std::optional<meta::ModelFile>& base_model) {
+  std::vector<datasets::Dataset> kept = given;
+  if (base_model) {
+    for (const datasets::Dataset& before : base_model->kept) {
+      if (std::none_of(given.begin(), given.end(), [&](const auto& each) { return each.platform == before.platform; }))
+        kept.push_back(before);
+    }
+  }
+  return meta::thinned(std::move(kept));
+}
+
 meta::TaskSet tasks_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
                        const features::Encoding& encoding, base::Team& team, base::Monitor& monitor) {
   meta::TaskSet tasks = meta::make_task_set(data, encoding, request.threads, &team, &monitor);
@@ -97,19 +139,40 @@ meta::TaskSet tasks_of(const TrainRequest& request, const std::vector<datasets::
 
 // What the model remembers: the fastest programs of the platforms that it learns from, and what its base remembers.
 std::vector<meta::KnownPrograms> known_of(const TrainRequest& request, const std::vector<datasets::Dataset>& data,
+                                          const std::vector<datasets::Dataset>& kept,
                                           const std::optional<meta::ModelFile>& base_model) {
   std::vector<meta::KnownPrograms> known, fresh = meta::fastest_programs(data);
-  if (base_model) known = base_model->known;
+  if (base_model) {
+    known = base_model->known;
+    meta::remove(known, meta::fastest_programs(base_model->kept));  // of which there may be faster ones now
+  }
   std::erase_if(fresh, [&](const meta::KnownPrograms& each) {
     return each.platform == request.hold_out ||
            std::find(request.misleading.begin(), request.misleading.end(), each.platform) != request.misleading.end();
   });
   meta::add(known, fresh);
+  meta::add(known, meta::fastest_programs(kept));
   return known;
+}
+
+// What the base model is from. A model may grow often: of what it was given in between a line each is kept, and whole
+// only where it began.
+void put_base(const base::Document& of_base, base::Document& provenance) {
+  const base::Document* const began = of_base.find("given") != nullptr ? of_base.find("continues") : nullptr;
+  if (began == nullptr) {
+    provenance.set("continues", of_base);
+    return;
+  }
+  const base::Document* const earlier = of_base.find("earlier");
+  base::Document all = earlier != nullptr ? *earlier : base::Document::list(), last = base::Document::map();
+  for (const char* const key : {"date", "from", "platforms", "rows"}) last.set(key, of_base.at(key));
+  all.push(std::move(last));
+  provenance.set("continues", *began).set("earlier", std::move(all));
 }
 
 // What decides the model.
 base::Document identity_of(const TrainRequest& request, const ModelPlan& plan, const std::string& learner,
+                           const std::vector<datasets::Dataset>& given,
                            const std::optional<meta::ModelFile>& base_model) {
   base::Document files = base::Document::list(), identity = base::Document::map();
   for (const std::string& file : request.data.files) {
@@ -125,6 +188,13 @@ base::Document identity_of(const TrainRequest& request, const ModelPlan& plan, c
   identity.set("seed", std::int64_t(request.seed)).set("hold_out", request.hold_out).set("datasets", std::move(files));
   if (!request.misleading.empty()) identity.set("misleading", base::join(request.misleading, ","));
   request.data.put(identity);
+  if (!given.empty()) {
+    base::Document from = base::Document::list();
+    for (const std::filesystem::path& path : request.from) from.push(path.string());
+    identity.set("from", std::move(from))
+        .set("given", base::to_hex(base::hash_bytes(meta::to_document(given).to_json())))
+        .set("rehearsal", request.rehearsal);
+  }
   if (base_model) identity.set("base", request.base.string()).set("base_hash", base_model->hash);
   return identity;
 }
@@ -132,14 +202,21 @@ base::Document identity_of(const TrainRequest& request, const ModelPlan& plan, c
 }  // namespace
 
 std::int64_t known_platforms(const base::Document& provenance) {
-  std::int64_t count = 0;
+  std::set<std::string> names;
+  const auto take = [&](const base::Document& of) {
+    const base::Document* const platforms = of.find("platforms");
+    if (platforms == nullptr) return;
+    for (const base::Document& platform : platforms->as_list()) names.insert(platform.as_string());
+  };
   for (const base::Document* at = &provenance; at != nullptr;) {
-    const base::Document* const platforms = at->find("platforms");
-    if (platforms != nullptr) count += std::int64_t(platforms->as_list().size());
+    take(*at);
+    if (const base::Document* const earlier = at->find("earlier")) {
+      for (const base::Document& each : earlier->as_list()) take(each);
+    }
     const base::Document* const adapted_from = at->find("prior");
     at = adapted_from != nullptr ? adapted_from : at->find("continues");
   }
-  return std::max<std::int64_t>(count, 1);
+  return std::max<std::int64_t>(std::int64_t(names.size()), 1);
 }
 
 std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
@@ -181,7 +258,16 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   const std::optional<meta::ModelFile> base_model = base_of(request);
   const bool informed = base_model || meta::method_named(learner).informed;
 
-  const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
+  if (request.data.files.empty() && request.from.empty())
+    throw FieldError("from", "nothing to learn from; name datasets, or runs by `from`");
+  std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
+  const std::vector<datasets::Dataset> given = given_to(request, base_model, monitor);
+  std::vector<std::string> extended;  // only given back
+  for (const datasets::Dataset& each : given) {
+    if (std::none_of(data.begin(), data.end(), [&](const auto& own) { return own.platform == each.platform; }))
+      extended.push_back(each.platform);
+  }
+  data.insert(data.end(), given.begin(), given.end());
   plan.fit(data);
   const features::Encoding& requested = base_model ? *base_model->encoding : plan.encoding();
   const meta::TaskSet tasks = tasks_of(request, data, requested, team, monitor);
@@ -189,7 +275,7 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   if (informed) note_few_programs(tasks, monitor);
   const auto maker = meta::make_learner(learner);
   if (base_model) learner = base_model->model->kind();
-  const base::Document identity = identity_of(request, plan, learner, base_model);
+  const base::Document identity = identity_of(request, plan, learner, given, base_model);
 
   // Specific to this request: another one must not continue from its checkpoints.
   const std::filesystem::path checkpoints = request.out.string() + ".checkpoints";
@@ -198,9 +284,15 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   settings.record = &record;
   if (team.size() > 1) settings.team = &team;
   TrainResult result;
-  result.model = base_model ? meta::continued(*base_model->model, known_platforms(base_model->provenance), tasks,
-                                              settings, monitor)
-                            : meta::trained(*maker, tasks, settings, monitor);
+  if (base_model) {
+    settings.extended = extended;
+    const meta::TaskSet learnt =
+        with_rehearsal(tasks, *base_model, given, {request.rehearsal, request.seed, request.threads}, monitor);
+    result.model =
+        meta::continued(*base_model->model, known_platforms(base_model->provenance), learnt, settings, monitor);
+  } else {
+    result.model = meta::trained(*maker, tasks, settings, monitor);
+  }
   base::check_stop(monitor);
   record.share(team);
   if (team.rank() > 0) return std::nullopt;
@@ -216,14 +308,15 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
       .set("workloads", strings(workloads_in(tasks)))
       .set("rows", result.programs)
       .set("stale_rows", tasks.stale_rows);
-  if (base_model) result.provenance.set("continues", base_model->provenance);
+  if (base_model) put_base(base_model->provenance, result.provenance);
   if (!request.losses.empty()) base::replace_file(request.losses, record.losses_csv());
   const CardText text{learner,          base_model ? "continued from " + request.base.string() : plan.model(),
                       request.seed,     date,
                       request.hold_out, request.misleading,
                       more_of_card,     base_model ? known_platforms(base_model->provenance) : 0};
+  const std::vector<datasets::Dataset> kept = kept_of(given, base_model);
   meta::save_model(*result.model, *tasks.encoding, result.provenance, card_of(text, tasks), request.out,
-                   known_of(request, data, base_model));
+                   known_of(request, data, kept, base_model), kept);
   std::filesystem::remove_all(checkpoints);
   return result;
 }

@@ -66,6 +66,11 @@ std::filesystem::path next_before(const std::filesystem::path& out) {
   return before(out, folders_before(out).size() + 1);
 }
 
+bool is_folder_before(const std::filesystem::path& folder) {
+  const std::string number = folder.extension().string();
+  return number.starts_with(".before-") && number.find_first_not_of("0123456789", 8) == number.npos;
+}
+
 bool is_another_machine(std::span<const double> before, std::span<const double> now) {
   std::vector<double> changes;
   for (std::size_t p = 0; p < before.size(); ++p) {

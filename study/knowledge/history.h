@@ -26,6 +26,8 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
 // Folders made by earlier changes of the machine, "OUT.before-1", ..., in order; and the next one.
 std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out);
 std::filesystem::path next_before(const std::filesystem::path& out);
+// Whether a folder has the name of one of these.
+bool is_folder_before(const std::filesystem::path& folder);
 
 // For the same programs, by position: whether all of them take longer now, or all less long, and half of them by a
 // quarter or more. On a busy machine, the times of several programs do not all change that much at once.

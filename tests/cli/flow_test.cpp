@@ -294,6 +294,51 @@ TEST_F(Flow, AdaptToOneProgramTeachesNothingAndSaysSo) {
   EXPECT_EQ(text.out.find("["), std::string::npos) << text.out;
 }
 
+TEST_F(Flow, SearchesGiveTheirMeasurementsBack) {
+  json_of({"train", file("v2.h5"), "--model", "gbt", "--steps", "20", "--out", file("small.h5")});
+  for (const std::string board : {"cortex-a53", "haswell"})
+    json_of({"tune", small, "--platform", "model:" + board, "--model", "random", "--trials", "8", "--out",
+             file("lab/" + board)});
+  // A model that grows: by both boards, then by one of them again, which changes nothing that it keeps.
+  const auto grown = [&](const std::string& base, const std::string& from, const std::string& out) {
+    json_of(
+        {"train", "--base", file(base), "--from", file(from), "--rehearsal", "4", "--steps", "20", "--out", file(out)});
+    return json_of({"inspect", file(out)});
+  };
+  const base::Document first = grown("small.h5", "lab", "lab.h5").at("provenance");
+  EXPECT_EQ(first.at("rows").as_integer(), 16);
+  EXPECT_EQ(first.at("platforms").to_json(), "[\"model:cortex-a53\",\"model:haswell\"]");
+  const base::Document second = grown("lab.h5", "lab/haswell", "lab2.h5");
+  const base::Document& provenance = second.at("provenance");
+  EXPECT_EQ(provenance.at("continues").to_json(), first.at("continues").to_json());
+  EXPECT_EQ(provenance.at("earlier").as_list().size(), 1u);
+  EXPECT_EQ(second.at("kept_programs").as_integer(), 16);
+  EXPECT_NE(second.at("card").as_string().find("continues a model of 3 platforms"), std::string::npos);
+
+  // A model adapted to one of them.
+  const base::Document adapted =
+      json_of({"adapt", file("small.h5"), "--from", file("lab/haswell"), "--out", file("given.h5")});
+  EXPECT_EQ(adapted.at("platform").as_string(), "model:haswell");
+  EXPECT_EQ(adapted.at("source").as_string(), "modelled");
+  EXPECT_EQ(adapted.at("measurements").as_integer(), 8);
+  EXPECT_TRUE(adapted.at("shots").is_null());
+  EXPECT_TRUE(adapted.at("run").is_null());
+  EXPECT_FALSE(std::filesystem::exists(file("given.h5.run")));
+
+  const auto refused = [&](const std::vector<std::string>& command, const std::string& text) {
+    const base::Finished finished = graft(command);
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find(text), std::string::npos) << finished.err;
+  };
+  const std::string lab = file("lab"), haswell = file("lab/haswell"), never = file("never.h5");
+  refused({"adapt", file("small.h5"), "--from", lab, "--out", never}, "graft train with --base and --from");
+  refused({"adapt", file("small.h5"), "--from", haswell, "--workloads", small, "--out", never}, "--workloads, --from");
+  refused({"adapt", file("small.h5"), "--from", haswell, "--platform", "native", "--out", never}, "--platform, --from");
+  refused({"adapt", file("small.h5"), "--out", never}, "nothing to adapt to");
+  refused({"train", "--base", file("small.h5"), "--out", never}, "nothing to learn from");
+  refused({"train", "--base", file("given.h5"), "--from", haswell, "--out", never}, "adapted");
+}
+
 // Commas of an index expression separate nothing in a list of workloads.
 TEST_F(Flow, AdaptTakesIndexExpressionsOfSeveralAxes) {
   const std::string scaled = "input A[8,4]; input B[4]; output C[i,j] = A[i,j] * B[j] where i=8, j=4";

@@ -114,6 +114,58 @@ TEST(ContinuedModel, APlatformMeasuredAgainKeepsItsPlace) {
   EXPECT_EQ(after->state().attributes.at("platforms"), before->state().attributes.at("platforms"));
 }
 
+// Some measurements of a platform of which there were many: trees follow those that it had, and give way to others when
+// there are more measurements.
+TEST(ContinuedModel, WhatAKnownPlatformLearntStaysWhenItIsExtended) {
+  const TaskSet all = synthetic::make({.platforms = 4});
+  TaskSet few = only_platforms(all, {"p3"});
+  few.groups.resize(1);
+  LearnerSettings settings;
+  settings.trees = true;
+  settings.steps = 60;
+  base::Monitor monitor;
+  const auto before = make_learner("residual")->train(all, settings, monitor);
+  settings.steps = 20;
+  settings.extended = {"p3"};
+  const auto extended = continued(*before, 4, few, settings, monitor);
+  const auto trees = [](const CostModel& model) { return model.state().attributes.at("source_trees"); };
+  const auto settled = [](const CostModel& model) { return model.state().attributes.at("settled_trees"); };
+  EXPECT_EQ(trees(*extended).substr(trees(*extended).rfind(',') + 1), "80") << trees(*extended);
+  EXPECT_EQ(settled(*extended), trees(*before));
+  const auto again = continued(*model_from("residual", extended->state()), 4, few, settings, monitor);
+  EXPECT_EQ(again->state().arrays, extended->state().arrays);  // the same measurements again, from a file
+  // What it learnt of other workloads is what it was, but for what the new trees add.
+  settings.extended = {};
+  const auto replaced = continued(*before, 4, few, settings, monitor);
+  double kept = 0, had = 0, lost = 0;
+  const std::vector<Examples> groups = only_platforms(all, {"p3"}).groups;
+  for (std::size_t g = 1; g < groups.size(); ++g) {
+    const Examples& group = groups[g];
+    const auto of = [&](const CostModel& model) {
+      return rank_correlation(model.of_source("p3")->score(group.features).mean, group.log_seconds);
+    };
+    had += of(*before), kept += of(*extended), lost += of(*replaced);
+  }
+  EXPECT_GT(kept, 0.95 * had);
+  EXPECT_LT(lost, kept);
+}
+
+TEST(ContinuedModel, ANewPlatformThatIsExtendedIsLearntFromAllThatWasGiven) {
+  const TaskSet all = synthetic::make({.platforms = 4}), fresh = only_platforms(all, {"p3"});
+  TaskSet some = fresh;
+  some.groups.resize(1);
+  LearnerSettings settings;
+  settings.trees = true;
+  settings.steps = 40;
+  settings.extended = {"p3"};
+  base::Monitor monitor;
+  const auto before = make_learner("residual")->train(without_platform(all, "p3"), settings, monitor);
+  EXPECT_EQ(before->of_source("p3"), nullptr);
+  const auto at_once = continued(*before, 3, fresh, settings, monitor);
+  const auto in_turn = continued(*continued(*before, 3, some, settings, monitor), 4, fresh, settings, monitor);
+  EXPECT_EQ(in_turn->state().arrays, at_once->state().arrays);
+}
+
 TEST(ContinuedModel, RefusesKindsThatCannotGoOn) {
   const TaskSet all = synthetic::make({.platforms = 2, .workloads = 1});
   LearnerSettings settings;
