@@ -176,18 +176,26 @@ std::vector<std::int64_t> points_of(std::int64_t most) {
   return {points.begin(), points.end()};
 }
 
+// The methods that the claims are about come first.
+Plot told_apart(Plot plot, const Experiment& experiment) {
+  plot.leave_out_far = plot.name_at_end = true;
+  std::vector<std::string> claimed;
+  for (const Claim& claim : experiment.claims) {
+    claimed.push_back(claim.method);
+    claimed.push_back(claim.other);
+  }
+  distinguish(plot, claimed);
+  return plot;
+}
+
 Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searched>& searches, bool bands) {
   Plot plot;
   plot.x_label = "trials";
   plot.y_label = "speed, fastest known = 1";
   plot.log_x = true;
-  int colour = 0;
   for (const Experiment::Method& method : experiment.methods) {
     Series series;
     series.name = method.name;
-    series.colour = colour % 8;
-    series.dashed = colour++ >= 8;
-    series.steps = false;
     series.band = bands;
     for (const std::int64_t count : points_of(most_trials(searches, method.name))) {
       if (count < 1) continue;
@@ -196,7 +204,7 @@ Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searche
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
   }
-  return plot;
+  return told_apart(std::move(plot), experiment);
 }
 
 // ------------------------------------------------------------------------------------------------ layers
@@ -271,16 +279,13 @@ std::string means_table(const Shown& shown, const ExperimentResults& results,
   return text;
 }
 
-Plot means_plot(const Shown& shown, const ExperimentResults& results) {
+Plot means_plot(const Shown& shown, const Experiment& experiment, const ExperimentResults& results) {
   Plot plot;
   plot.x_label = shown.x_label;
   plot.y_label = shown.y_label;
-  int colour = 0;
   for (const Experiment::Method& method : shown.methods) {
     Series series;
     series.name = method.name;
-    series.colour = colour % 8;
-    series.dashed = colour++ >= 8;
     series.band = true;
     for (const std::int64_t count : shown.counts) {
       const Finding finding = mean_of(shown, results, method.name, count);
@@ -289,7 +294,7 @@ Plot means_plot(const Shown& shown, const ExperimentResults& results) {
     }
     if (!series.points.empty()) plot.series.push_back(std::move(series));
   }
-  return plot;
+  return told_apart(std::move(plot), experiment);
 }
 
 std::vector<std::string> targets_of(const ExperimentResults& results) {
@@ -308,7 +313,7 @@ std::string searches_part(const Experiment& experiment, const ExperimentResults&
   const Shown shown{"found", "",       experiment.searches->methods, experiment.searches->counts,
                     "",      "trials", "speed, fastest recorded = 1"};
   const std::string caption = fmt::format("{}: speed found by trials", experiment.title);
-  Plot plot = means_plot(shown, results);
+  Plot plot = means_plot(shown, experiment, results);
   plot.log_x = true;
   files["found.svg"] = svg_file(plot, caption);
   const std::int64_t batch = experiment.searches->batch.value_or(study::EvaluateRequest().search_batch);
@@ -390,7 +395,7 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
       const Shown shown{
           "score", metric, experiment.methods, experiment.counts, "shots", "measurements of each workload", name};
       const std::string caption = fmt::format("{}: {} by measurements", experiment.title, name);
-      files[metric + ".svg"] = svg_file(means_plot(shown, results), caption);
+      files[metric + ".svg"] = svg_file(means_plot(shown, experiment, results), caption);
       page += fmt::format("![{}]({}.svg)\n\n{}, mean over targets [95 % bootstrap interval over draws]:\n\n{}\n",
                           caption, metric, metric == "spearman" ? "Spearman" : "Top-1", means_table(shown, results));
     }

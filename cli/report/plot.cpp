@@ -5,7 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
+#include <tuple>
 #include <utility>
+
+#include "base/text.h"
 
 namespace graft::cli {
 
@@ -57,7 +62,8 @@ const char* const plot_style =
     ".cell{stroke:var(--card)}.part{stroke:var(--card);stroke-width:.6;fill-opacity:.6}.value{fill:var(--ink);font-"
     "size:11px}\n"
     ".tick{fill:var(--soft);font-size:12px}.label{fill:var(--ink);font-size:13px}\n"
-    ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.dashed{stroke-dasharray:6 "
+    ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}.thin{stroke-width:1;opacity:.55}.name{font-size:12px}."
+    "dashed{stroke-dasharray:6 "
     "4}.band{opacity:.13}.faint{opacity:.35}\n";
 
 namespace {
@@ -71,9 +77,11 @@ struct Layout {
   double width, height, left, right, top, bottom;
   int x_ticks, y_ticks;
   double x_decades;  // a logarithmic x axis of fewer decades shows 2 and 5 times the powers of ten, too
+  const char* name;  // of its parts that others refer to
+  double names;      // of lines, at their ends: their width; 0: none
 };
-constexpr Layout kWide{kWidth, kHeight, kLeft, kRight, 12, 52, 8, 6, kDecades};
-constexpr Layout kNarrow{390, 290, 62, 10, 10, 50, 4, 5, 1.5};
+constexpr Layout kWide{kWidth, kHeight, kLeft, kRight, 12, 52, 8, 6, kDecades, "w", 0};
+constexpr Layout kNarrow{390, 290, 62, 10, 10, 50, 4, 5, 1.5, "n", 0};
 
 // Heat maps: the width of a letter of a tick, and how strong the colour of a shade of 1 is: text stays readable on it.
 constexpr double kLetter = 7, kStrongest = 0.6;
@@ -125,6 +133,35 @@ std::string path_of(const Series& series, const Scale& x, const Scale& y) {
   return path;
 }
 
+constexpr double kMarker = 4;  // half a marker's width
+
+// A circle, square, triangle, diamond, cross, triangle on its tip, plus.
+constexpr int kMarkers = 7;
+std::string marker_path(int marker, double x, double y) {
+  constexpr double r = kMarker, bar = 1.3;
+  switch (marker % kMarkers) {
+    case 1:
+      return fmt::format("M{:.1f} {:.1f}h{}v{}h-{}Z", x - r + 0.4, y - r + 0.4, 2 * r - 0.8, 2 * r - 0.8, 2 * r - 0.8);
+    case 2:
+      return fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}H{:.1f}Z", x, y - r - 0.5, x + r + 0.5, y + r - 0.5, x - r - 0.5);
+    case 3:
+      return fmt::format("M{:.1f} {:.1f}l{} {}l-{} {}l-{} -{}Z", x, y - r - 1, r + 1, r + 1, r + 1, r + 1, r + 1,
+                         r + 1);
+    case 4:  // two bars along the diagonals
+      return fmt::format(
+          "M{:.1f} {:.1f}l{d} -{d}L{:.1f} {:.1f}l-{d} {d}ZM{:.1f} {:.1f}l{d} {d}L{:.1f} {:.1f}l-{d} -{d}Z", x - r,
+          y - r + bar, x + r, y + r - bar, x - r, y + r - bar, x + r, y - r + bar, fmt::arg("d", bar));
+    case 5:
+      return fmt::format("M{:.1f} {:.1f}L{:.1f} {:.1f}H{:.1f}Z", x, y + r + 0.5, x + r + 0.5, y - r + 0.5, x - r - 0.5);
+    case 6:
+      return fmt::format("M{:.1f} {:.1f}h{}v{}h{}v{}h-{}v{}h-{}v-{}h-{}v-{}h{}Z", x - bar, y - r, 2 * bar, r - bar,
+                         r - bar, 2 * bar, r - bar, r - bar, 2 * bar, r - bar, r - bar, 2 * bar, r - bar);
+    default:
+      return fmt::format("M{:.1f} {:.1f}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0Z", x - r + 0.5, y,
+                         fmt::arg("r", r - 0.5), fmt::arg("d", 2 * r - 1));
+  }
+}
+
 std::string band_of(const Series& series, const Scale& x, const Scale& y) {
   std::string path;
   for (const Point& point : series.points) {
@@ -137,6 +174,61 @@ std::string band_of(const Series& series, const Scale& x, const Scale& y) {
   return path.empty() ? path : path + "Z";
 }
 
+std::vector<double> values_of(const Plot& plot) {
+  std::vector<double> values;
+  for (const Series& series : plot.series) {
+    for (const Point& point : series.points) values.push_back(point.y);
+  }
+  return values;
+}
+
+bool leaves_out_far(const Plot& plot) {
+  const std::vector<double> values = values_of(plot);
+  if (!plot.leave_out_far || plot.log_y || values.empty()) return false;
+  const auto [low, high] = near_limits(values);
+  return high - low < 0.5 * (high - *std::min_element(values.begin(), values.end()));
+}
+
+// The least value of a series if it leaves the frame.
+std::optional<double> left_out(const Plot& plot, const Series& series) {
+  if (!leaves_out_far(plot) || series.points.empty()) return std::nullopt;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Point& point : series.points) least = std::min(least, point.y);
+  return least < near_limits(values_of(plot)).first ? std::optional(least) : std::nullopt;
+}
+
+int colour_of(const Series& series) {
+  return series.thin ? series_colours - 1 : series.colour;
+}
+
+const char* class_of(const Series& series) {
+  return series.thin ? " thin" : series.dashed ? " dashed" : "";
+}
+
+// An entry of the legend: what is drawn, and for whom.
+struct LegendEntry {
+  std::string text;
+  const Series* series;
+};
+std::vector<LegendEntry> legend_of(const Plot& plot, bool named) {
+  std::vector<LegendEntry> entries;
+  std::string thin;
+  const Series* first_thin = nullptr;
+  for (const Series& series : plot.series) {
+    if (series.dots_only) continue;
+    const std::optional<double> least = left_out(plot, series);
+    const std::string text = least ? fmt::format("{} (\u25be from {:.3g})", series.name, *least) : series.name;
+    if (series.thin) {
+      if (first_thin == nullptr) first_thin = &series;
+      thin += (thin.empty() ? "" : ", ") + text;
+    } else if (named || least) {
+      entries.push_back({text, &series});
+    }
+  }
+  if (first_thin != nullptr) entries.push_back({thin, first_thin});
+  return entries;
+}
+
 // The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg;
 // `height`: of the whole, with what is drawn below the plot.
 std::string drawing(const Plot& plot, const std::string& caption, const Layout& layout, double height,
@@ -147,13 +239,15 @@ std::string drawing(const Plot& plot, const std::string& caption, const Layout& 
     for (const Point& point : series.points) {
       xs.take(point.x);
       ys.take(point.y);
-      if (series.band) {
+      if (series.band && !series.thin) {
         ys.take(point.low);
         ys.take(point.high);
       }
     }
   }
   if (xs.low > xs.high) return "";
+  const bool cut = leaves_out_far(plot);
+  if (cut) std::tie(ys.low, ys.high) = near_limits(values_of(plot));
   if (plot.x_from_zero && !plot.log_x) xs.take(0);
   if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
   if (plot.log_y) {
@@ -191,21 +285,60 @@ std::string drawing(const Plot& plot, const std::string& caption, const Layout& 
       "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
       (layout.top + bottom) / 2, escaped(plot.y_label));
 
+  const double bottom_edge = bottom, frame = cut ? ys.low : -std::numeric_limits<double>::infinity();
+  if (cut) {
+    out += fmt::format("<clipPath id=\"{}\"><rect x=\"0\" y=\"0\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+                       layout.name, layout.width, bottom_edge);
+    out += fmt::format("<g clip-path=\"url(#{})\">\n", layout.name);
+  }
   for (const Series& series : plot.series) {
-    const std::string band = series.band ? band_of(series, x, y) : "";
+    const std::string band = series.band && !series.thin ? band_of(series, x, y) : "";
     if (!band.empty())
       out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
   }
+  for (const bool thin : {true, false}) {  // in the background
+    for (const Series& series : plot.series) {
+      if (series.dots_only || series.thin != thin) continue;
+      out += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"{}\"><title>{}</title></path>\n",
+                         class_of(series), colour_of(series), path_of(series, x, y), escaped(series.name));
+    }
+  }
+  if (cut) out += "</g>\n";
   for (const Series& series : plot.series) {
-    if (!series.dots_only)
-      out += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"{}\"/>\n",
-                         series.dashed ? " dashed" : "", series.colour, path_of(series, x, y));
     for (const Point& point : series.points) {
+      const std::string title =
+          fmt::format("<title>{}: {:.6g} at {:.6g}</title>", escaped(series.name), point.y, point.x);
+      if (point.y < frame) {
+        out += fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"M{:.1f} {:.1f}h9l-4.5 6Z\">{}</path>\n",
+                           colour_of(series), x(point.x) - 4.5, bottom_edge - 7, title);
+      } else if (series.dots_only || series.marker == 0) {
+        if (series.thin) continue;
+        out += fmt::format(
+            "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n",
+            series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
+            title);
+      } else {
+        out += fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"{}\">{}</path>\n", series.colour,
+                           marker_path(series.marker, x(point.x), y(point.y)), title);
+      }
+    }
+  }
+  if (layout.names > 0) {
+    std::vector<const Series*> named;
+    std::vector<double> heights;
+    for (const Series& series : plot.series) {
+      if (series.dots_only || series.thin || series.points.empty()) continue;
+      named.push_back(&series);
+      heights.push_back(std::min(y(series.points.back().y), bottom));
+    }
+    const std::vector<double> places = spread_out(heights, kLineOfText, layout.top + 4, bottom - 4);
+    for (std::size_t i = 0; i < named.size(); ++i) {
+      const double end = x(named[i]->points.back().x) + kMarker + 2;
       out += fmt::format(
-          "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\"><title>{}: {:.6g} at "
-          "{:.6g}</title></circle>\n",
-          series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
-          escaped(series.name), point.y, point.x);
+          "<path class=\"mark\" style=\"stroke:var(--c{})\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/><text class=\"name\" "
+          "style=\"fill:var(--c{})\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+          named[i]->colour, end, heights[i], right + 14, places[i], named[i]->colour, right + 17, places[i] + 4,
+          escaped(named[i]->name));
     }
   }
   return out + "</svg>\n";
@@ -279,6 +412,72 @@ std::string escaped(const std::string& text) {
       default:
         out += c;
     }
+  }
+  return out;
+}
+
+std::pair<double, double> near_limits(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const auto quarter = [&](std::size_t i) { return values[i * (values.size() - 1) / 4]; };
+  const double fence = quarter(1) - (quarter(3) - quarter(1));
+  return {*std::lower_bound(values.begin(), values.end(), fence), values.back()};
+}
+
+void distinguish(Plot& plot, const std::vector<std::string>& first) {
+  constexpr double along = 0.002;
+  std::vector<Series*> chosen, rest;
+  const auto take = [&](Series& series) {
+    if (int(chosen.size()) < series_colours - 1) chosen.push_back(&series);
+  };
+  for (Series& series : plot.series) {
+    if (std::find(first.begin(), first.end(), series.name) != first.end()) take(series);
+  }
+  for (Series& series : plot.series) {
+    if (std::find(chosen.begin(), chosen.end(), &series) == chosen.end()) rest.push_back(&series);
+  }
+  std::stable_sort(rest.begin(), rest.end(),
+                   [](const Series* a, const Series* b) { return a->points.back().y > b->points.back().y; });
+  const bool all_fit = int(plot.series.size()) <= series_colours - 1;
+  for (Series* const series : rest) {
+    const bool known = std::any_of(chosen.begin(), chosen.end(), [&](const Series* other) {
+      return std::equal(series->points.begin(), series->points.end(), other->points.begin(), other->points.end(),
+                        [](const Point& a, const Point& b) { return std::abs(a.y - b.y) < along; });
+    });
+    if (all_fit || !known) take(*series);
+  }
+  int colour = 0;
+  for (Series& series : plot.series) {
+    series.thin = std::find(chosen.begin(), chosen.end(), &series) == chosen.end();
+    series.colour = series.marker = series.thin ? 0 : colour++;
+  }
+}
+
+std::vector<double> spread_out(const std::vector<double>& heights, double apart, double low, double high) {
+  // Neighbours that are too near join a block, which is centred at the mean of their heights.
+  struct Block {
+    double sum = 0, count = 0;
+  };
+  std::vector<std::size_t> order(heights.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return heights[a] < heights[b]; });
+  const auto top = [&](const Block& block) {
+    const double half = apart * (block.count - 1) / 2, centre = block.sum / block.count;
+    return std::max(std::min(centre + half, high) - 2 * half, low);
+  };
+  std::vector<Block> blocks;
+  for (const std::size_t i : order) {
+    blocks.push_back({heights[i], 1});
+    while (blocks.size() > 1) {
+      const Block last = blocks.back(), before = blocks[blocks.size() - 2];
+      if (top(before) + apart * before.count <= top(last)) break;
+      blocks.pop_back();
+      blocks.back() = {before.sum + last.sum, before.count + last.count};
+    }
+  }
+  std::vector<double> out(heights.size());
+  std::size_t next = 0;
+  for (const Block& block : blocks) {
+    for (int i = 0; i < int(block.count); ++i) out[order[next++]] = top(block) + apart * i;
   }
   return out;
 }
@@ -366,9 +565,8 @@ std::string figure(const Plot& plot, const std::string& caption) {
   out = "<figure>\n" + out + drawing(plot, caption, kNarrow, kNarrow.height, " class=\"narrow\"", "");
   if (shown_series(plot) > 1) {
     out += "<ul class=\"legend\">";
-    for (const Series& series : plot.series) {
-      if (!series.dots_only) out += legend_item(series.name, series.colour, series.dashed);
-    }
+    for (const LegendEntry& entry : legend_of(plot, true))
+      out += legend_item(entry.text, colour_of(*entry.series), entry.series->dashed);
     out += "</ul>\n";
   }
   return out + fmt::format("<figcaption>{}</figcaption>\n</figure>\n", escaped(caption));
@@ -382,21 +580,47 @@ std::string Figures::add(const std::string& kind, const Plot& plot, const std::s
 
 std::string svg_file(const Plot& plot, const std::string& caption) {
   constexpr double line = 20;  // of the legend
+  Layout layout = kWide;
+  if (plot.name_at_end && shown_series(plot) > 1) {
+    for (const Series& series : plot.series) {
+      if (!series.thin && !series.dots_only)
+        layout.names = std::max(layout.names, kLetter * double(series.name.size()) + 20);
+    }
+    layout.right += layout.names;
+  }
   std::string legend;
   double x = kLeft, y = kHeight + line / 2;
-  if (shown_series(plot) > 1) {
-    for (const Series& series : plot.series) {
-      if (series.dots_only) continue;
-      const double width = 38 + kLetter * double(series.name.size());
-      if (x + width > kWidth && x > kLeft) x = kLeft, y += line;
-      legend += fmt::format(
-          "<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"M{:.0f} {:.0f}h16\"/>"
-          "<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n",
-          series.dashed ? " dashed" : "", series.colour, x, y + 6, x + 21, y + 10, escaped(series.name));
-      x += width;
+  const std::vector<LegendEntry> entries =
+      shown_series(plot) > 1 ? legend_of(plot, layout.names == 0) : std::vector<LegendEntry>();
+  const auto next_line = [&] { x = kLeft, y += line; };
+  for (const LegendEntry& entry : entries) {
+    const Series& series = *entry.series;
+    // A text as long as several lines is broken between its words.
+    std::vector<std::string> lines{""};
+    for (const std::string_view word : base::split(entry.text, ' ')) {
+      std::string& last = lines.back();
+      if (!last.empty() && 21 + kLetter * double(last.size() + 1 + word.size()) > kWidth - kLeft) {
+        lines.emplace_back(word);
+      } else {
+        last += (last.empty() ? "" : " ") + std::string(word);
+      }
     }
-    y += line;
+    const double width = 38 + kLetter * double(lines.front().size());
+    if (x > kLeft && (x + width > kWidth || lines.size() > 1)) next_line();
+    legend += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"M{:.0f} {:.0f}h16\"/>",
+                          class_of(series), colour_of(series), x, y + 6);
+    if (series.marker != 0 && !series.thin)
+      legend += fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"{}\"/>", series.colour,
+                            marker_path(series.marker, x + 8, y + 6));
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      if (i > 0) next_line();
+      legend +=
+          fmt::format("<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x + 21, y + 10, escaped(lines[i]));
+    }
+    x += width;
+    if (lines.size() > 1) next_line();
   }
+  if (!entries.empty() && x > kLeft) y += line;
   // Classes in place of variables, which programs that draw SVG do not know.
   std::string classes;
   for (int c = 0; c < series_colours; ++c)
@@ -406,7 +630,7 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
       "<style>svg{{font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}}\n{}@media "
       "(prefers-color-scheme:dark){{\n{}}}</style>\n<rect class=\"card\" width=\"{}\" height=\"{}\"/>\n",
       coloured(rules, false), coloured(rules, true), kWidth, y);
-  std::string out = drawing(plot, caption, kWide, y,
+  std::string out = drawing(plot, caption, layout, y,
                             fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth), style + legend);
   for (int c = 0; c < series_colours; ++c) {
     for (const auto& [property, letter] : {std::pair{"stroke", 's'}, {"fill", 'f'}}) {

@@ -24,6 +24,8 @@ struct Series {
   bool band = false;
   bool dashed = false;     // a second series of the same colour
   bool dots_only = false;  // scattered, faint, not in the legend
+  bool thin = false;       // context for the others: grey, without dots and band
+  int marker = 0;          // the form of its dots: a circle, or one of the others (plot.cpp)
   std::vector<Point> points;
 };
 
@@ -31,6 +33,10 @@ struct Plot {
   std::string x_label, y_label;  // with units
   bool log_x = false, log_y = false;
   bool x_from_zero = true;
+  // What is far below the rest of the points, such as methods that know nothing yet, leaves the frame of a linear axis
+  // if the rest would else share less than half of it. A mark at the lower edge says where, and the legend how far.
+  bool leave_out_far = false;
+  bool name_at_end = false;  // as a file: each line's name stands at its end, in its colour
   std::vector<Series> series;
 };
 
@@ -56,6 +62,17 @@ class Figures {
 // Colours of the page and of plots as CSS variables, light and dark; and the style of the parts of plots.
 std::string palette_style();
 extern const char* const plot_style;
+
+// The limits of the values that a frame shows with leave_out_far: from the least that is not far below the middle half.
+std::pair<double, double> near_limits(std::vector<double> values);
+
+// Chooses what a plot of many lines shows: at most seven in colours of their own, each with its own marker: those whose
+// names are in `first`, then those that end highest, without what runs along one of them. The others become thin.
+void distinguish(Plot& plot, const std::vector<std::string>& first);
+
+// Places for labels, centred at these heights, with at least `apart` between neighbours, within low .. high: as near to
+// their own heights as can be.
+std::vector<double> spread_out(const std::vector<double>& heights, double apart, double low, double high);
 
 struct HeatMap {
   std::string label;  // what rows and columns are

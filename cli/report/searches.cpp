@@ -209,7 +209,7 @@ std::optional<study::Roof> roof_of(const ReportedBest& best, const base::Documen
 
 std::string roofline(const Search& search, const base::Document* row, Figures& figures) {
   const study::Explained& explained = search.answer->explained;
-  const study::Work& work = explained.work;
+  study::Work work = explained.work;
   const std::string title = "<h3>Position under the roofline</h3>\n";
   const std::string amounts =
       fmt::format("{} of the definition over {} of operands, each moved once: {:.3g} FLOP a byte",
@@ -218,19 +218,26 @@ std::string roofline(const Search& search, const base::Document* row, Figures& f
   if (!roof)
     return title + fmt::format("<p>{}. The platform's peak and bandwidth are not known{}.</p>\n", escaped(amounts),
                                search.source == "native" ? ": graft bench kernels measures them (see below)" : "");
+  double speed = row != nullptr && !explained.roof && !row->at("value").is_null() ? row->at("value").as_number()
+                                                                                  : search.answer->answer.gflops();
+  std::string saved;
+  if (explained.fewer_operations) {
+    const double run = *explained.fewer_operations, by_definition = speed;
+    speed *= run / work.operations;
+    work.operations = run;
+    saved = fmt::format(
+        " Its program needs {} only (winograd): the figure shows these, {:.3g} FLOP a byte; by the definition it is at "
+        "{:.4g} GFLOP/s.",
+        count_text(run, "FLOP"), work.intensity(), by_definition);
+  }
   const double at = work.intensity(), bound = work.gflops_below(*roof);
-  const double speed = row != nullptr && !explained.roof && !row->at("value").is_null()
-                           ? row->at("value").as_number()
-                           : search.answer->answer.gflops();
   Plot plot = roofline_plot(roof, {at}, is_modelled(search));
   plot.series.push_back(
       {.name = fmt::format("best: {:.4g} GFLOP/s", speed), .colour = 1, .points = {{.x = at, .y = speed}}});
   const bool by_memory = bound < roof->gflops;
-  std::string caption = fmt::format("{}, where {} bounds it to {:.4g} GFLOP/s; the best is at {:.1f} %.", amounts,
-                                    by_memory ? "memory" : "arithmetic", bound, 100 * speed / bound);
-  if (speed > bound)
-    caption += by_memory ? " It is above the bound where operands stay in caches between runs."
-                         : " It is above the bound because it needs less arithmetic than the definition (winograd).";
+  std::string caption = fmt::format("{}.{} {} bounds it to {:.4g} GFLOP/s; the best is at {:.1f} % of that.", amounts,
+                                    saved, by_memory ? "Memory" : "Arithmetic", bound, 100 * speed / bound);
+  if (speed > bound && by_memory) caption += " It is above the bound because operands stay in caches between runs.";
   return title + figures.add("roofline", plot, caption);
 }
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "codegen/expression/workload.h"
 #include "codegen/machine/compile.h"
+#include "codegen/program/analysis.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 
@@ -22,6 +23,7 @@ std::string add_code(const search::RunContent& run, const Answer& answer, Explai
   const auto program = codegen::program(answer.candidate, platform.target);
   if (!program) return fmt::format("the schedule does not lower today: {}", program.reason().text);
   out.scheduled = codegen::to_text(*program);
+  out.fewer_operations = fewer_operations(answer.candidate, platform.target);
   const auto listing = codegen::listing(*program, platform.target, pipeline_named(answer.pipeline, platform.target));
   if (!listing) return fmt::format("no assembly: {}", listing.reason().text);
   out.assembly = listing->assembly;
@@ -45,6 +47,14 @@ Work work_of(const codegen::Workload& workload) {
     if (tensor.role != codegen::Role::temporary) out.bytes += double(tensor.bytes());
   }
   return out;
+}
+
+std::optional<double> fewer_operations(const codegen::Candidate& candidate, const codegen::Target& target) {
+  const auto program = codegen::program(candidate, target);
+  if (!program) return std::nullopt;
+  const auto run = codegen::flops(*program);
+  if (run >= codegen::flops(candidate.workload)) return std::nullopt;
+  return double(run);
 }
 
 std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload) {

@@ -26,6 +26,8 @@ struct Work {
   double seconds_below(const Roof& roof) const;  // no run takes less, unless what it moves stays in caches
 };
 Work work_of(const codegen::Workload& workload);
+// The arithmetic that a program really does if that is less than the definition's, as Winograd's transform does.
+std::optional<double> fewer_operations(const codegen::Candidate& candidate, const codegen::Target& target);
 
 // For a modelled platform and a workload in f32; others have to be measured (graft bench).
 std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload);
@@ -36,7 +38,8 @@ struct Explained {
   std::string cpu;               // that it is for
   std::string unknown;           // why scheduled or assembly is empty today; "" where neither is
   Work work;
-  std::optional<Roof> roof;  // roof_of
+  std::optional<double> fewer_operations;  // of the answer's program
+  std::optional<Roof> roof;                // roof_of
 };
 
 // Takes as long as compiling the program once. What the run's platform or this graft cannot do any more is said in
