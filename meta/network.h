@@ -109,4 +109,9 @@ void check_backend(std::string_view backend);
 std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");
 std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend = "native");
 
+// The outputs of all hidden layers of an MLP, side by side: programs x the sum of shape.hidden, to `outputs`. Those of
+// the first layer are summed over a program's rows.
+void hidden_outputs(const NetworkShape& shape, std::span<const float> theta, const Inputs<float>& programs,
+                    std::span<float> outputs);
+
 }  // namespace graft::meta

@@ -121,13 +121,13 @@ std::vector<float> train_platform_heads(const NetworkShape& shape, std::string_v
     const std::span gradient(total.data(), theta.size());
     clip(gradient);
     adam.step(theta, gradient, rate);
-    // Of the first steps the plain mean, so that the start does not linger.
+    // The plain mean over the first steps, so that the start does not linger.
     const double kept = std::min(settings.average, double(step) / double(step + 1));
     for (std::size_t i = 0; i < theta.size(); ++i) mean[i] = float(kept * mean[i] + (1 - kept) * theta[i]);
     return total[theta.size()];
   });
 
-  // Of the heads the mean: the last weight is width x heads, the last bias heads.
+  // The mean of the heads: the last weight is width x heads, the last bias heads.
   const std::vector<ParameterBlock> blocks = layout_of(many);
   const ParameterBlock &weight = blocks[blocks.size() - 2], &bias = blocks.back();
   std::vector<float> out(mean.begin(), mean.begin() + weight.offset);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "meta/network.h"
@@ -17,10 +16,5 @@ std::vector<ParameterBlock> mlp_layout(const NetworkShape& shape);
 
 template <class T>
 std::unique_ptr<NetworkOf<T>> make_native_mlp(const NetworkShape& shape);
-
-// The outputs of all hidden layers, side by side: programs x the sum of shape.hidden, to `outputs`. Those of the first
-// layer are summed over a program's rows.
-void hidden_outputs(const NetworkShape& shape, std::span<const float> theta, const Inputs<float>& programs,
-                    std::span<float> outputs);
 
 }  // namespace graft::meta

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "meta/gradient/platform_heads.h"
-#include "meta/networks/mlp.h"
 #include "meta/state.h"
 
 namespace graft::meta {

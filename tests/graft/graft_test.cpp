@@ -158,7 +158,7 @@ TEST(Graft, AModelIsAdapted) {
   TuneSettings with = few(folder / "run");
   with.model = adapted.model;
   EXPECT_EQ(tune(small, platform, with).trials, 4);
-  EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second, "workloads: there is none");
+  EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second, "workloads, from: nothing to adapt to; name workloads to measure, or runs");
 }
 
 // The fields of the structs are settings of the tables, with the same defaults; `more` has all of them.

@@ -11,7 +11,6 @@
 #include "base/random.h"
 #include "meta/gradient/synthetic_platforms.h"
 #include "meta/metrics.h"
-#include "meta/networks/mlp.h"
 #include "meta/sources/trunk.h"
 
 namespace graft::meta {

@@ -105,7 +105,7 @@ class Tune(InFolder):
         self.assertEqual(adapted.workloads[0].programs, 6)
         self.assertGreaterEqual(adapted.workloads[0].before, -1)
         self.assertEqual(self.few(model=adapted.model).trials, 4)
-        with self.assertRaisesRegex(graft.Mistake, "workloads: there is none"):
+        with self.assertRaisesRegex(graft.Mistake, "workloads, from: nothing to adapt to"):
             graft.adapt(None, MODELLED, [], self.folder / "none.h5")
 
 
