@@ -59,6 +59,28 @@ Rates<float> first_rates(const Network& network, const MetaSettings& settings) {
   return out;
 }
 
+// The largest curvature of the support's loss along what adapts, by power iteration: a gradient step of more than twice
+// its inverse diverges. 0 without a support to compare.
+double curvature_of(const Network& network, Adapts adapts, std::span<const float> theta, const Batch<float>& support) {
+  std::vector<float> direction(theta.size(), 1.0f), product(theta.size());
+  double out = 0;
+  for (int k = 0; k < 8; ++k) {
+    for (const ParameterBlock& block : network.layout()) {
+      if (!may_move(adapts, block)) std::fill_n(direction.begin() + block.offset, block.size, 0.0f);
+    }
+    double squares = 0;
+    for (const float value : direction) squares += double(value) * double(value);
+    if (!(squares > 0) || !std::isfinite(squares)) return out;
+    for (float& value : direction) value /= float(std::sqrt(squares));
+    loss_hessian_product<float>(network, theta, support, direction, product);
+    squares = 0;
+    for (const float value : product) squares += double(value) * double(value);
+    out = std::sqrt(squares);
+    direction.swap(product);
+  }
+  return std::isfinite(out) ? out : 0;
+}
+
 // What the query's loss after each step counts, `progress` (0 .. 1) of the way through training.
 std::vector<double> weights_of_steps(const MetaSettings& settings, double progress) {
   if (!settings.anneals || settings.inner_steps == 0) return {};
@@ -164,7 +186,14 @@ class MetaGradientLearner final : public Learner {
     std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
     const SyntheticPlatforms synthetic = synthetic_of(labellers, groups);
 
+    double curvature = 0;
+    for (std::int64_t t = 0; t < meta_.tasks_per_step; ++t) {
+      base::Stream stream(settings.seed, name + ", curvature", std::uint64_t(t));
+      const auto task = batches_of(loss_of(settings), draw_episode(platforms, shots_of_step(0), stream));
+      curvature = std::max(curvature, curvature_of(network, meta_.adapts, out.theta, task.support));
+    }
     std::vector<float>& rates = out.rates.values;
+    for (float& rate : rates) rate = std::min(rate, float(1 / std::max(curvature, 1e-6)));
     const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
     Adam adam(out.theta.size()), rates_adam(rates.size());
     Stage stage = shared_stage_of(settings, name, monitor);
@@ -196,6 +225,8 @@ class MetaGradientLearner final : public Learner {
       for (const ParameterBlock& block : network.layout()) {  // a context begins at 0 for every task
         if (block.context) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
       }
+      // A task whose inner steps diverged teaches nothing.
+      if (!std::all_of(mean.begin(), mean.end(), [](float value) { return std::isfinite(value); })) return loss;
       if (rule == OuterRule::towards) {
         for (std::size_t i = 0; i < gradient.size(); ++i) out.theta[i] -= float(meta_.outer_rate * left) * gradient[i];
         return loss;
