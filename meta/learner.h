@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,7 +40,7 @@ struct LearnerSettings {
   KnownRowsUse known_rows = KnownRowsUse::automatic;
   // For `CostModel::continued`: platforms of which the tasks have only some measurements, such as those of searches.
   // What a known one's source learnt from datasets stays, and trees after it learn what is new.
-  std::vector<std::string> extended = {};
+  std::map<std::string, std::int64_t> extended = {};  // and how many these are
   bool guard = false;  // the support chooses between the model and scratch (methods/adaptive.h)
   std::uint64_t seed = 1;
   int threads = 1;

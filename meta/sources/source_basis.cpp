@@ -21,9 +21,9 @@
 namespace graft::meta {
 namespace {
 
-// programs x sources, summing to 1; 0 for untrusted sources, of which there is at least one.
+// programs x sources, summing to 1; weights: of the sources, one at least above 0.
 base::Matrix likeness_of(const SourceBasis& basis, const features::Encoded& programs,
-                         const std::vector<char>& counted) {
+                         const std::vector<float>& weights) {
   const std::size_t sources = basis.sources.size();
   base::Matrix out(programs.programs(), std::int64_t(sources));
   const base::Matrix rows = basis.target_columns.empty() ? base::Matrix() : features::summed(programs);
@@ -36,11 +36,11 @@ base::Matrix likeness_of(const SourceBasis& basis, const features::Encoded& prog
         const float apart = rows.at(r, basis.target_columns[c]) - basis.sources[s].target[c];
         distances[s] += apart * apart;
       }
-      if (counted[s]) nearest = std::min(nearest, distances[s]);
+      if (weights[s] > 0) nearest = std::min(nearest, distances[s]);
     }
     float sum = 0;
     for (std::size_t s = 0; s < sources; ++s)
-      sum += out.at(r, std::int64_t(s)) = counted[s] ? std::exp((nearest - distances[s]) / 2) : 0.0f;
+      sum += out.at(r, std::int64_t(s)) = weights[s] > 0 ? weights[s] * std::exp((nearest - distances[s]) / 2) : 0.0f;
     for (float& share : out.row(r)) share /= sum;
   }
   return out;
@@ -81,18 +81,18 @@ float SourceBasis::scale(std::size_t source) const {
 }
 
 base::Matrix SourceBasis::shares(const features::Encoded& programs) const {
-  std::vector<char> counted;
-  for (std::size_t s = 0; s < sources.size(); ++s) counted.push_back(counts(s));
-  return likeness_of(*this, programs, counted);
+  std::vector<float> weights;
+  for (std::size_t s = 0; s < sources.size(); ++s) weights.push_back(counts(s) ? sources[s].weight : 0.0f);
+  return likeness_of(*this, programs, weights);
 }
 
 base::Matrix SourceBasis::likeness(const features::Encoded& programs) const {
-  return likeness_of(*this, programs, std::vector<char>(sources.size(), true));
+  return likeness_of(*this, programs, std::vector<float>(sources.size(), 1.0f));
 }
 
 std::vector<double> SourceBasis::equal_shares() const {
   std::vector<double> out;
-  for (std::size_t s = 0; s < sources.size(); ++s) out.push_back(counts(s) ? 1.0 : 0.0);
+  for (std::size_t s = 0; s < sources.size(); ++s) out.push_back(counts(s) ? double(sources[s].weight) : 0.0);
   const double count = std::accumulate(out.begin(), out.end(), 0.0);
   for (double& share : out) share /= count;
   return out;
@@ -202,8 +202,9 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   put(basis.normalisation, arrays);
   put(basis.shape, arrays);
   std::vector<std::string> platforms;
-  std::vector<float> spreads, targets;
+  std::vector<float> spreads, targets, weights;
   for (const SourceBasis::Source& source : basis.sources) {
+    weights.push_back(source.weight);
     platforms.push_back(source.platform);
     spreads.push_back(source.spread);
     targets.insert(targets.end(), source.target.begin(), source.target.end());
@@ -211,6 +212,8 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   arrays.attributes["platforms"] = base::join(platforms, "\n");
   put_values(arrays, "source_spreads", spreads);
   put_values(arrays, "source_targets", targets);
+  if (std::any_of(weights.begin(), weights.end(), [](float weight) { return weight != 1; }))
+    put_values(arrays, "source_weights", weights);
   put_integers(arrays, "target_columns", basis.target_columns);
   std::vector<std::int64_t> doubted;
   for (std::size_t s = 0; s < basis.sources.size(); ++s) {
@@ -266,11 +269,18 @@ SourceBasis basis_from(const base::Arrays& arrays) {
   for (std::size_t s = 0; s < platforms.size(); ++s) {
     if (!(spreads[s] >= 0)) throw base::UserError("array 'source_spreads': not standard deviations");
     const auto first = targets.begin() + std::ptrdiff_t(s) * of_each;
-    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}, false, -1};
+    const SourceBasis::Source source{std::string(platforms[s]), spreads[s], {first, first + of_each}, false, -1, 1};
     if (of_trees) {
       add(basis, source, part(all, s == 0 ? 0 : ends[s - 1], ends[s]));
     } else {
       add(basis, source, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
+    }
+  }
+  if (arrays.arrays.contains("source_weights")) {
+    const std::vector<float>& weights = values_of(arrays, "source_weights", std::int64_t(basis.sources.size()));
+    for (std::size_t s = 0; s < weights.size(); ++s) {
+      if (!(weights[s] > 0 && weights[s] <= 1)) throw base::UserError("array 'source_weights': not within 0 .. 1");
+      basis.sources[s].weight = weights[s];
     }
   }
   if (of_trees && arrays.attributes.contains("settled_trees")) {

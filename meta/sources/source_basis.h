@@ -28,6 +28,7 @@ struct SourceBasis {
     // The first trees of a forest, which learnt from datasets; -1: all of them. Those that follow learnt from
     // measurements that were given back, and are grown again when there are more of these.
     std::int64_t settled_trees = -1;
+    float weight = 1;  // of its similarity in `shares`: less where little was measured
   };
   std::vector<Source> sources;
   Normalisation normalisation;
@@ -44,10 +45,11 @@ struct SourceBasis {
   // programs x sources: the similarity of each source to the target, summing to 1: equal, or by exp(-d^2 / 2) of the
   // distance d in target_columns, if there are any. Similar machines prefer the same programs.
   base::Matrix likeness(const features::Encoded& programs) const;
-  // The weight of each source before anything is measured: its similarity among the trusted ones, summing to 1.
+  // The weight of each source before anything is measured: its similarity among the trusted ones times its weight,
+  // summing to 1.
   base::Matrix shares(const features::Encoded& programs) const;
   bool counts(std::size_t source) const;     // trusted, or no source is
-  std::vector<double> equal_shares() const;  // of the trusted sources, summing to 1
+  std::vector<double> equal_shares() const;  // of the trusted sources by their weights, summing to 1
   bool takes(const features::Encoding& encoding) const;
 };
 

@@ -19,8 +19,11 @@ constexpr std::int64_t default_trees = 800;
 // After the trees of datasets, to learn what was given back.
 constexpr std::int64_t trees_of_more = 200;
 
+// Where a new source that was given as many measurements as this has half the weight of one of datasets.
+constexpr float half_weight = 512;
+
 bool extends(const LearnerSettings& settings, const std::string& platform) {
-  return std::find(settings.extended.begin(), settings.extended.end(), platform) != settings.extended.end();
+  return settings.extended.contains(platform);
 }
 
 BoostingSettings trees_after(const DecisionForest& settled, const LearnerSettings& settings) {
@@ -100,7 +103,7 @@ std::vector<DecisionForest> train_forests(const SourceBasis& basis, const TaskSe
 
 SourceBasis::Source described(const TaskSet& tasks, const std::string& platform,
                               const std::vector<std::int64_t>& target_columns) {
-  SourceBasis::Source out{platform, 0, {}, false, -1};
+  SourceBasis::Source out{platform, 0, {}, false, -1, 1};
   double squares = 0;
   std::int64_t rows = 0;
   for (const Examples& group : tasks.groups) {
@@ -114,6 +117,16 @@ SourceBasis::Source described(const TaskSet& tasks, const std::string& platform,
   }
   out.spread = float(std::sqrt(squares / double(rows)));
   return out;
+}
+
+// By how much was measured, if all that it knows was given back.
+SourceBasis::Source weighted(SourceBasis::Source source, const SourceBasis& basis, const LearnerSettings& settings) {
+  if (!extends(settings, source.platform) || source.settled_trees > 0) return source;
+  const auto known = source_of(basis, source.platform);
+  const bool of_data = known && basis.sources[*known].weight == 1;
+  const auto measured = float(settings.extended.at(source.platform));
+  if (!of_data) source.weight = measured / (measured + half_weight);
+  return source;
 }
 
 }  // namespace
@@ -146,14 +159,14 @@ void add_sources(SourceBasis& basis, const TaskSet& tasks, const LearnerSettings
         // Most of what it knows is still from datasets: so is the spread of its times.
         if (source.settled_trees > 0) source.spread = basis.sources[*source_of(basis, names[p])].spread;
       }
-      add(basis, source, std::move(forests[p]));
+      add(basis, weighted(std::move(source), basis, settings), std::move(forests[p]));
     }
     return;
   }
   std::vector<std::vector<float>> thetas =
       train_sources(basis.shape, prepared(basis.normalisation, tasks.groups), names, settings, monitor);
   for (std::size_t p = 0; p < names.size(); ++p)
-    add(basis, described(tasks, names[p], basis.target_columns), std::move(thetas[p]));
+    add(basis, weighted(described(tasks, names[p], basis.target_columns), basis, settings), std::move(thetas[p]));
 }
 
 SourceBasis with_more_sources(SourceBasis basis, const TaskSet& tasks, const LearnerSettings& settings,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -262,10 +263,10 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
     throw FieldError("from", "nothing to learn from; name datasets, or runs by `from`");
   std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
   const std::vector<datasets::Dataset> given = given_to(request, base_model, monitor);
-  std::vector<std::string> extended;  // only given back
+  std::map<std::string, std::int64_t> extended;  // only given back
   for (const datasets::Dataset& each : given) {
     if (std::none_of(data.begin(), data.end(), [&](const auto& own) { return own.platform == each.platform; }))
-      extended.push_back(each.platform);
+      extended[each.platform] = std::int64_t(each.rows.size());
   }
   data.insert(data.end(), given.begin(), given.end());
   plan.fit(data);

@@ -126,7 +126,7 @@ TEST(ContinuedModel, WhatAKnownPlatformLearntStaysWhenItIsExtended) {
   base::Monitor monitor;
   const auto before = make_learner("residual")->train(all, settings, monitor);
   settings.steps = 20;
-  settings.extended = {"p3"};
+  settings.extended = {{"p3", 80}};
   const auto extended = continued(*before, 4, few, settings, monitor);
   const auto trees = [](const CostModel& model) { return model.state().attributes.at("source_trees"); };
   const auto settled = [](const CostModel& model) { return model.state().attributes.at("settled_trees"); };
@@ -157,13 +157,36 @@ TEST(ContinuedModel, ANewPlatformThatIsExtendedIsLearntFromAllThatWasGiven) {
   LearnerSettings settings;
   settings.trees = true;
   settings.steps = 40;
-  settings.extended = {"p3"};
+  settings.extended = {{"p3", 80}};
   base::Monitor monitor;
   const auto before = make_learner("residual")->train(without_platform(all, "p3"), settings, monitor);
   EXPECT_EQ(before->of_source("p3"), nullptr);
   const auto at_once = continued(*before, 3, fresh, settings, monitor);
   const auto in_turn = continued(*continued(*before, 3, some, settings, monitor), 4, fresh, settings, monitor);
   EXPECT_EQ(in_turn->state().arrays, at_once->state().arrays);
+
+  // 80 measurements: its say without support is as much less as it was measured less.
+  base::Arrays state = at_once->state();
+  std::vector<float>& weights = state.arrays.at("source_weights").values;
+  ASSERT_EQ(weights.size(), 4u);
+  EXPECT_EQ(weights[0], 1.0f);
+  EXPECT_FLOAT_EQ(weights[3], 80.0f / (80 + 512));
+  EXPECT_FALSE(before->state().arrays.contains("source_weights"));
+  const features::Encoded& programs = fresh.groups.front().features;
+  const std::vector<float> scores = at_once->score(programs).mean;
+  double expected = 0, sum = 0;
+  for (std::size_t s = 0; s < 4; ++s) {
+    const std::string platform = "p" + std::to_string(s);
+    const float spread = state.arrays.at("source_spreads").values[s];
+    double mean_spread = 0;
+    for (const float each : state.arrays.at("source_spreads").values) mean_spread += double(each) / 4;
+    expected +=
+        double(weights[s] * at_once->of_source(platform)->score(programs).mean.front()) * mean_spread / double(spread);
+    sum += double(weights[s]);
+  }
+  EXPECT_NEAR(scores.front(), expected / sum, 1e-3 * std::abs(expected));
+  weights[3] = 2;
+  EXPECT_THROW(model_from("residual", state), base::UserError);
 }
 
 TEST(ContinuedModel, RefusesKindsThatCannotGoOn) {
