@@ -133,7 +133,7 @@ Native native_from(const Document& map, const Document& target_node, codegen::Ta
 }
 
 Modelled modelled_from(const Document& map, const Document& target_node, const codegen::Target& target) {
-  std::vector<std::string_view> keys{"qemu", "wide_model_cpu"};
+  std::vector<std::string_view> keys{"qemu", "model_cpu", "wide_model_cpu"};
   for (const Field& field : profile_fields) keys.push_back(field.key);
   map.only_keys(keys);
   for (const std::string_view key : {"l1_bytes", "line_bytes"}) target_node.at(key);
@@ -165,6 +165,7 @@ Modelled modelled_from(const Document& map, const Document& target_node, const c
     if (node == nullptr) node = target_node.find(key);
     return node == nullptr ? map.place() : node->place();
   });
+  if (const Document* cpu = map.find("model_cpu")) profile.model_cpu = cpu->as_string();
   if (const Document* cpu = map.find("wide_model_cpu")) profile.wide_model_cpu = cpu->as_string();
   if (const Document* qemu = map.find("qemu")) profile.qemu = command_from(*qemu);
   return Modelled{std::move(profile)};

@@ -28,6 +28,7 @@ llvm::TargetMachine& timed_machine(const Target& target, const CoreTimingSetting
   if (!settings.model_cpu.empty()) {
     timed.cpu = settings.model_cpu;
     timed.features.clear();
+    timed.vector_bits = 0;  // no code is made for it, so its own vectors may be longer
   }
   llvm::TargetMachine& machine = machine_of(timed);
   if (!has_scheduling_model(machine))

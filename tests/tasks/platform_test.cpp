@@ -92,6 +92,12 @@ TEST(Platform, ReadsEveryField) {
   EXPECT_TRUE(profile.qemu.empty());
 }
 
+TEST(Platform, AnotherCpusModelMayTimeItsCode) {
+  EXPECT_EQ(std::get<Modelled>(parse_platform(board, "board.yaml").how).profile.model_cpu, "");
+  const std::string timed = std::string(board) + "  model_cpu: sifive-u54\n";
+  EXPECT_EQ(std::get<Modelled>(parse_platform(timed, "board.yaml").how).profile.model_cpu, "sifive-u54");
+}
+
 TEST(Platform, ReadsARemoteOne) {
   std::string yaml = board;
   yaml = yaml.substr(0, yaml.find("modelled:")) + "remote:\n  prefix: [qemu-riscv64, -cpu, rv64]\n";
