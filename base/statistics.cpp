@@ -103,6 +103,17 @@ std::vector<double> ranks(std::span<const double> values) {
   return result;
 }
 
+double deviation_within(std::span<const std::span<const double>> groups) {
+  double squares = 0;
+  std::size_t count = 0;
+  for (const std::span<const double> group : groups) {
+    const double middle = mean(group);
+    for (const double value : group) squares += (value - middle) * (value - middle);
+    count += group.size();
+  }
+  return count > 0 ? std::sqrt(squares / double(count)) : 0;
+}
+
 double pearson(std::span<const double> a, std::span<const double> b) {
   assert(a.size() == b.size());
   if (a.empty()) return 0;

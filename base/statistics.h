@@ -10,11 +10,13 @@
 
 namespace graft::base {
 
-double mean(std::span<const double> values);                            // NaN when empty
-double geometric_mean(std::span<const double> values);                  // values > 0; NaN when empty
-double median(std::span<const double> values);                          // NaN when empty
-double quantile(std::span<const double> values, double p);              // linear interpolation (type 7); NaN when empty
-std::vector<double> ranks(std::span<const double> values);              // 1-based, ties share their mean rank
+double mean(std::span<const double> values);                // NaN when empty
+double geometric_mean(std::span<const double> values);      // values > 0; NaN when empty
+double median(std::span<const double> values);              // NaN when empty
+double quantile(std::span<const double> values, double p);  // linear interpolation (type 7); NaN when empty
+std::vector<double> ranks(std::span<const double> values);  // 1-based, ties share their mean rank
+// Root mean square of the values about the mean of their group; groups may be empty; 0 without values.
+double deviation_within(std::span<const std::span<const double>> groups);
 double pearson(std::span<const double> a, std::span<const double> b);   // 0 when either is constant; sizes equal
 double spearman(std::span<const double> a, std::span<const double> b);  // Pearson of the ranks (mid-ranks for ties)
 double kendall(std::span<const double> a, std::span<const double> b);   // tau-b in O(n log n)

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "meta/gradient/training.h"
@@ -16,20 +17,17 @@ namespace graft::meta {
 std::vector<PreparedGroup> in_equal_units(std::span<const PreparedGroup> groups);
 
 struct HeadsSettings {
-  std::int64_t steps = 0;
-  Loss loss = Loss::squared;
-  double rate = 3e-3;     // Adam, decaying to 0 along half a cosine
-  double decay = 0.3;     // of the parameters, per step and unit of rate
+  PooledSettings batches{.loss = Loss::squared};
   double hidden = 0.2;    // share of the inputs that are replaced by their mean in each step, drawn for each program
   double average = 0.99;  // the result is a running mean of the parameters, of about 1 / (1 - average) steps
-  std::int64_t groups_per_step = 8, rows_per_step = 512;
 };
 
 // The number of steps for so much data: each program is seen about 170 times, in 100 to 4000 steps.
 std::int64_t heads_steps(std::span<const PreparedGroup> groups);
 
 // The parameters of a network of `shape` (one output) with the shared hidden layers and the mean of the heads, trained
-// on groups in equal units. The same for any number of threads and ranks. stage.steps is ignored.
+// on groups in equal units. The same for any number of threads and ranks. stage.steps is
+// ignored.
 std::vector<float> train_platform_heads(const NetworkShape& shape, std::string_view backend, std::uint64_t seed,
                                         std::span<const PreparedGroup> groups, const HeadsSettings& settings,
                                         Stage stage);

@@ -3,8 +3,8 @@
 // labels a network of this size already knows.
 #pragma once
 
-#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/arrays.h"
@@ -16,18 +16,21 @@ namespace graft::meta {
 class SyntheticPlatforms {
  public:
   SyntheticPlatforms() = default;  // none
-  // predictions: by group, programs x sources, higher is faster, all in the units of `groups` (in_equal_units); of the
-  // group's own platform `own` (a column, by group) the measured speeds are taken instead. Both must outlive this.
-  SyntheticPlatforms(std::span<const PreparedGroup> groups, std::vector<base::Matrix> predictions,
-                     std::span<const std::size_t> own);
+  // predictions: by group, what the named platforms' models say of its programs: programs x platforms, higher is
+  // faster, in the units of `groups` (in_equal_units). Of a group's own platform the measured speeds are taken instead.
+  SyntheticPlatforms(std::span<const PreparedGroup> groups, std::vector<std::string> platforms,
+                     std::vector<base::Matrix> predictions);
+  // Those that mix and measure on platforms of `groups` alone; none of fewer than two.
+  SyntheticPlatforms only(std::span<const PreparedGroup> groups) const;
   bool empty() const { return speeds_.empty(); }
   // The groups of one platform, drawn, with times of a mixture: weights of a Dirichlet distribution of concentration
-  // 1/2, each moved by a normal number of deviation 0.35 / sqrt(sources), so that also what no source says occurs.
+  // 1/2, each moved by a normal number of deviation 0.35 / sqrt(platforms), so that also what no source says occurs.
   std::vector<PreparedGroup> draw(base::Stream& stream) const;
 
  private:
   std::vector<PreparedGroup> groups_;
-  std::vector<base::Matrix> speeds_;
+  std::vector<std::string> platforms_;
+  std::vector<base::Matrix> speeds_;  // centred by group
 };
 
 }  // namespace graft::meta

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <numbers>
+#include <utility>
 
 #include "base/error.h"
 #include "base/team.h"
@@ -35,31 +36,36 @@ Batch<float> batch_of(Loss loss, std::span<const Selection> selections) {
           Objective(loss, log_seconds, sizes)};
 }
 
-void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
-                  const PooledSettings& settings, Stage stage) {
-  constexpr std::int64_t most_parts = 4;
+double rate_at(const PooledSettings& settings, std::int64_t step) {
+  return settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
+}
+
+void train_in_batches(std::vector<float>& theta, std::span<const PreparedGroup> groups, const PooledSettings& settings,
+                      Stage stage, const GradientOf& gradient_of, RunningMean* mean) {
+  constexpr std::int64_t most_batches = 4;
   stage.steps = settings.steps;
   base::Team alone;
   base::Team& team = stage.team == nullptr ? alone : *stage.team;
   Adam adam(theta.size());
-  const Changing changing{&theta, &adam};
-  run(stage, {&changing, 1}, [&](std::int64_t step) {
+  std::vector<Changing> changing = {{&theta, &adam}};
+  if (mean != nullptr) changing.push_back({&mean->values, nullptr});
+  run(stage, changing, [&](std::int64_t step) {
     base::Stream stream(stage.seed, stage.name, std::uint64_t(step));
     const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
-    const std::int64_t parts = std::min<std::int64_t>(most_parts, std::int64_t(drawn.size()));
-    std::vector<std::vector<Selection>> selections(static_cast<std::size_t>(parts));
+    const std::int64_t batches = std::min<std::int64_t>(most_batches, std::int64_t(drawn.size()));
+    std::vector<std::vector<Selection>> selections(static_cast<std::size_t>(batches));
     for (std::size_t i = 0; i < drawn.size(); ++i) {
       const PreparedGroup& group = groups[std::size_t(drawn[i])];
       selections[i % selections.size()].push_back(
           {&group, stream.choose(group.programs->programs(), settings.rows_per_step / std::int64_t(drawn.size()))});
     }
     // Over all groups that count: the sum of the loss by theta and of the loss, and how many they are.
-    std::vector<float> total = base::summed(team, parts, stage.threads, [&](std::int64_t part) {
-      const Batch<float> batch = batch_of(settings.loss, selections[std::size_t(part)]);
-      std::vector<float> sum(theta.size());
-      float loss = 0;
-      loss_gradient<float>(network, theta, batch, sum, stage.record == nullptr ? nullptr : &loss);
+    std::vector<float> total = base::summed(team, batches, stage.threads, [&](std::int64_t b) {
+      const std::vector<Selection>& rows = selections[std::size_t(b)];
+      Batch<float> batch = batch_of(settings.loss, rows);
       const auto counted = float(batch.objective.counted());
+      std::vector<float> sum(theta.size());
+      const float loss = gradient_of(rows, std::move(batch), step * most_batches + b, sum);
       for (float& value : sum) value *= counted;
       sum.push_back(loss * counted);
       sum.push_back(counted);
@@ -67,13 +73,30 @@ void train_pooled(const Network& network, std::vector<float>& theta, std::span<c
     });
     const float share = total.back() > 0 ? 1 / total.back() : 0;
     for (float& value : total) value *= share;
-    const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
+    const double rate = rate_at(settings, step);
     for (float& value : theta) value *= float(1 - rate * settings.decay);
     const std::span gradient(total.data(), theta.size());
     clip(gradient);
     adam.step(theta, gradient, rate);
+    if (mean != nullptr) {
+      // The plain mean over the first steps, so that the start does not linger.
+      const double kept = std::min(mean->kept, double(step) / double(step + 1));
+      for (std::size_t i = 0; i < theta.size(); ++i)
+        mean->values[i] = float(kept * mean->values[i] + (1 - kept) * theta[i]);
+    }
     return total[theta.size()];
   });
+}
+
+void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
+                  const PooledSettings& settings, Stage stage) {
+  const bool wants_loss = stage.record != nullptr;
+  train_in_batches(theta, groups, settings, std::move(stage),
+                   [&](std::span<const Selection>, const Batch<float>& batch, std::int64_t, std::span<float> gradient) {
+                     float loss = 0;
+                     loss_gradient<float>(network, theta, batch, gradient, wants_loss ? &loss : nullptr);
+                     return loss;
+                   });
 }
 
 base::Team& team_of(const LearnerSettings& settings) {
@@ -151,6 +174,17 @@ std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups) {
         std::find_if(out.begin(), out.end(), [&](const auto& known) { return known.platform == group.platform; });
     if (own == out.end()) own = out.insert(out.end(), {group.platform, {}});
     own->groups.push_back(&group);
+  }
+  return out;
+}
+
+std::vector<std::size_t> platform_positions(std::span<const PreparedGroup> groups) {
+  const std::vector<PlatformGroups> platforms = by_platform(groups);
+  std::vector<std::size_t> out;
+  for (const PreparedGroup& group : groups) {
+    const auto own = std::find_if(platforms.begin(), platforms.end(),
+                                  [&](const PlatformGroups& known) { return known.platform == group.platform; });
+    out.push_back(std::size_t(own - platforms.begin()));
   }
   return out;
 }

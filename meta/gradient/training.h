@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -39,8 +42,24 @@ struct PooledSettings {
   double decay = 0.3;  // of the parameters, per step and unit of rate (Loshchilov and Hutter 2019)
   std::int64_t groups_per_step = 8, rows_per_step = 512;
 };
-// Trains on all groups alike; stage.name distinguishes streams of random numbers, stage.steps is ignored. The result is
-// the same for any number of threads and ranks: the groups of a step are always cut into the same few parts.
+double rate_at(const PooledSettings& settings, std::int64_t step);
+
+// What trainings on drawn batches share: each step draws rows of some groups in a few batches, and moves theta along
+// the mean over groups. gradient_of: writes the mean gradient over a batch's groups and returns their mean loss;
+// `number` differs for each batch of a training. stage.name distinguishes streams of random numbers, stage.steps is
+// ignored. The result is the same for any number of threads and ranks: the groups of a step are always cut into the
+// same batches.
+using GradientOf = std::function<float(std::span<const Selection> rows, Batch<float> batch, std::int64_t number,
+                                       std::span<float> gradient)>;
+struct RunningMean {
+  std::vector<float> values;
+  double kept = 0;  // share that stays in a step
+};
+// mean: of theta after each step, if wanted.
+void train_in_batches(std::vector<float>& theta, std::span<const PreparedGroup> groups, const PooledSettings& settings,
+                      Stage stage, const GradientOf& gradient_of, RunningMean* mean = nullptr);
+
+// Trains on all groups alike.
 void train_pooled(const Network& network, std::vector<float>& theta, std::span<const PreparedGroup> groups,
                   const PooledSettings& settings, Stage stage);
 
@@ -63,6 +82,8 @@ struct PlatformGroups {
   std::vector<const PreparedGroup*> groups;
 };
 std::vector<PlatformGroups> by_platform(std::span<const PreparedGroup> groups);
+// By group: the position of its platform there.
+std::vector<std::size_t> platform_positions(std::span<const PreparedGroup> groups);
 // UserError if a task set has no group of two programs or more: only programs of one group are compared.
 void require_groups(const TaskSet& tasks);
 // The network of the settings for the tasks' encoding. UserError as check_fits.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 
 #include "base/team.h"
 #include "meta/gradient/episodes.h"
@@ -81,7 +80,6 @@ void train_heads(const Network& network, Embedding& embedding, std::span<const P
   run(stage, changing, [&](std::int64_t step) {
     base::Stream stream(stage.seed, stage.name, std::uint64_t(step));
     std::vector<Selection> selections;
-    std::vector<const float*> head_of_row;
     std::vector<std::size_t> offset_of_row;
     const std::vector<std::int64_t> drawn = stream.choose(std::int64_t(groups.size()), settings.groups_per_step);
     for (const std::int64_t g : drawn) {
@@ -108,7 +106,7 @@ void train_heads(const Network& network, Embedding& embedding, std::span<const P
       }
     }
     network.backward(embedding.theta, *tape, by_embedded, gradient);
-    const double rate = settings.rate * 0.5 * (1 + std::cos(std::numbers::pi * double(step) / double(settings.steps)));
+    const double rate = rate_at(settings, step);
     for (std::vector<float>* const values : {&embedding.theta, &embedding.heads}) {
       for (float& value : *values) value *= float(1 - rate * settings.decay);
     }
@@ -252,18 +250,12 @@ class LatentLearner final : public Learner {
                             const LearnerSettings& settings, std::int64_t share, const std::string& name,
                             base::Monitor& monitor) {
     const std::vector<PlatformGroups> platforms = by_platform(groups);
-    std::vector<std::size_t> head_of;
-    for (const PreparedGroup& group : groups) {
-      const auto own = std::find_if(platforms.begin(), platforms.end(),
-                                    [&](const PlatformGroups& known) { return known.platform == group.platform; });
-      head_of.push_back(std::size_t(own - platforms.begin()));
-    }
     Embedding out = untrained_embedding(shape, std::int64_t(platforms.size()), settings.seed);
     const auto network = make_network(out.shape, settings.backend);
     PooledSettings pooled;
     pooled.loss = settings.loss.value_or(Loss::squared);
     pooled.steps = ((settings.steps > 0 ? settings.steps : default_steps) + share - 1) / share;
-    train_heads(*network, out, groups, head_of, pooled, stage_of(settings, name, monitor));
+    train_heads(*network, out, groups, platform_positions(groups), pooled, stage_of(settings, name, monitor));
     return out;
   }
 

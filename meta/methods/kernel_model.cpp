@@ -294,7 +294,7 @@ struct Mean {
   std::optional<ForestScorer> trees;  // of forests, in place of that: their trees with other numbers in the leaves
   Vector linear;                      // what each normalised feature counts; empty if no regression looks at features
   std::vector<std::pair<float, Vector>> gaussians;  // width, and what each row of the support counts
-  Vector of_hidden;                                 // what each of the trunk's outputs counts; empty without a trunk
+  Vector of_hidden;                                 // what each of the trunk's outputs counts; empty if nothing does
   float without_hidden = 0;                         // to be added then
 };
 
@@ -676,7 +676,7 @@ class KernelModel final : public CostModel {
                                  Eigen::Map<const Vector>(fit.source_scale.data(), count).array());
     }
     if (of_features) out.linear = in_rows(fit.rows.features).transpose() * of_dots / fit.varying;
-    if (trunk_ != nullptr) {
+    if (from_trunk > 0 || by_hidden.squaredNorm() > 0) {
       const std::vector<float> head = trunk_->trunk.head();
       out.of_hidden = (in_rows(fit.rows.hidden).transpose() * by_hidden).cwiseProduct(fit.hidden_scale);
       out.without_hidden = -out.of_hidden.dot(fit.hidden_mean);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/team.h"
@@ -90,6 +90,22 @@ std::vector<double> weights_of_steps(const MetaSettings& settings, double progre
   return out;
 }
 
+// Mixtures of what a forest for each source says. None for fewer than two platforms and for encodings that trees do not
+// take.
+SyntheticPlatforms synthetic_platforms(const TaskSet& tasks, std::span<const PreparedGroup> groups,
+                                       const LearnerSettings& settings, base::Monitor& monitor) {
+  if (tasks.encoding->shape == features::Shape::tree || platforms(tasks).size() < 2) return {};
+  LearnerSettings trees = settings;
+  trees.trees = true;
+  trees.loss = Loss::squared;
+  const SourceBasis basis = train_basis(tasks, trees, monitor);
+  std::vector<std::string> names;
+  for (const SourceBasis::Source& source : basis.sources) names.push_back(source.platform);
+  std::vector<base::Matrix> predictions;
+  for (const Examples& group : tasks.groups) predictions.push_back(basis.predict(group.features));
+  return {in_equal_units(groups), std::move(names), std::move(predictions)};
+}
+
 class MetaGradientLearner final : public Learner {
  public:
   explicit MetaGradientLearner(const MetaSettings& settings) : meta_(settings) {}
@@ -97,21 +113,16 @@ class MetaGradientLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const NetworkShape plain_shape = state.shape;
-    const auto plain = make_network(plain_shape, settings.backend);
+    const NetworkShape plain = state.shape;
     if (meta_.adapts == Adapts::context || meta_.adapts == Adapts::code) {
       state.shape.context = {context_size, meta_.adapts == Adapts::code};
-      // The same parameters after those of the context.
-      std::vector<float> all = initial_parameters(state.shape, settings.seed);
-      std::copy(state.theta.begin(), state.theta.end(), all.end() - std::ptrdiff_t(state.theta.size()));
-      state.theta = std::move(all);
+      state.theta = initial_parameters(state.shape, settings.seed);
     }
     const auto network = make_network(state.shape, settings.backend);
-    const std::vector<PreparedGroup> groups = in_equal_units(prepared(state.normalisation, tasks.groups));
-    const std::vector<float> start = state.theta;
-    const Labellers labellers = labellers_of(tasks, groups, settings, monitor);
+    const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
+    const SyntheticPlatforms synthetic = synthetic_platforms(tasks, groups, settings, monitor);
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
-      return meta_train(*plain, plain_shape, *network, start, some, labellers, settings, share, name, monitor);
+      return meta_train(plain, *network, state.theta, some, synthetic.only(some), settings, share, name, monitor);
     };
     state.adaptation.loss = loss_of(settings);
     state.adaptation.descents = chosen_descents(
@@ -126,65 +137,21 @@ class MetaGradientLearner final : public Learner {
  private:
   static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::squared); }
 
-  // What a forest for each source says of the programs of each group: programs x platforms. None for fewer than two
-  // platforms and for encodings that trees do not take.
-  struct Labellers {
-    std::vector<std::string> platforms;
-    std::map<const features::Encoded*, base::Matrix> predictions;  // by the groups' shared programs
-  };
-  static Labellers labellers_of(const TaskSet& tasks, std::span<const PreparedGroup> groups,
-                                const LearnerSettings& settings, base::Monitor& monitor) {
-    Labellers out;
-    if (tasks.encoding->shape == features::Shape::tree || platforms(tasks).size() < 2) return out;
-    LearnerSettings trees = settings;
-    trees.trees = true;
-    trees.loss = Loss::squared;
-    const SourceBasis basis = train_basis(tasks, trees, monitor);
-    for (const SourceBasis::Source& source : basis.sources) out.platforms.push_back(source.platform);
-    for (std::size_t g = 0; g < groups.size(); ++g)
-      out.predictions[groups[g].programs.get()] = basis.predict(tasks.groups[g].features);
-    return out;
-  }
-  // The mixtures of these groups' platforms alone.
-  static SyntheticPlatforms synthetic_of(const Labellers& labellers, std::span<const PreparedGroup> groups) {
-    std::vector<std::int64_t> columns;
-    std::vector<std::string> names;
-    for (const PlatformGroups& platform : by_platform(groups)) {
-      const auto known = std::find(labellers.platforms.begin(), labellers.platforms.end(), platform.platform);
-      if (known == labellers.platforms.end()) return {};
-      names.push_back(platform.platform);
-      columns.push_back(known - labellers.platforms.begin());
-    }
-    if (names.size() < 2) return {};
-    std::vector<base::Matrix> predictions;
-    std::vector<std::size_t> own;
-    for (const PreparedGroup& group : groups) {
-      const base::Matrix& all = labellers.predictions.at(group.programs.get());
-      base::Matrix some(all.rows, std::int64_t(columns.size()));
-      for (std::int64_t p = 0; p < all.rows; ++p) {
-        for (std::size_t c = 0; c < columns.size(); ++c) some.at(p, std::int64_t(c)) = all.at(p, columns[c]);
-      }
-      predictions.push_back(std::move(some));
-      own.push_back(std::size_t(std::find(names.begin(), names.end(), group.platform) - names.begin()));
-    }
-    return {groups, std::move(predictions), own};
-  }
-
-  // Training with heads, then outer steps; both shortened by `share`. `plain` is the network without its context.
-  Trained meta_train(const Network& plain, const NetworkShape& plain_shape, const Network& network,
-                     const std::vector<float>& start, std::span<const PreparedGroup> groups, const Labellers& labellers,
+  // Training with heads, then outer steps; both shortened by `share`. plain: the network without its context, whose
+  // parameters come before the plain one's; start: they are those of the context at first.
+  Trained meta_train(const NetworkShape& plain, const Network& network, const std::vector<float>& start,
+                     std::span<const PreparedGroup> measured, const SyntheticPlatforms& synthetic,
                      const LearnerSettings& settings, std::int64_t share, const std::string& name,
                      base::Monitor& monitor) const {
+    const std::vector<PreparedGroup> groups = in_equal_units(measured);
     const std::vector<PlatformGroups> platforms = by_platform(groups);
     Trained out{start, first_rates(network, meta_)};
     HeadsSettings heads;
-    heads.loss = loss_of(settings);
-    heads.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
-    const std::ptrdiff_t own = network.parameters() - plain.parameters();
-    const std::vector<float> warm = train_platform_heads(plain_shape, settings.backend, settings.seed, groups, heads,
+    heads.batches.loss = loss_of(settings);
+    heads.batches.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
+    const std::vector<float> warm = train_platform_heads(plain, settings.backend, settings.seed, groups, heads,
                                                          shared_stage_of(settings, name + ", heads", monitor));
-    std::copy(warm.begin(), warm.end(), out.theta.begin() + own);
-    const SyntheticPlatforms synthetic = synthetic_of(labellers, groups);
+    std::copy(warm.begin(), warm.end(), out.theta.end() - std::ptrdiff_t(warm.size()));
 
     double curvature = 0;
     for (std::int64_t t = 0; t < meta_.tasks_per_step; ++t) {

@@ -17,17 +17,17 @@ class PooledLearner final : public Learner {
     const auto network = make_network(state.shape, settings.backend);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     HeadsSettings heads;
-    heads.loss = settings.loss.value_or(Loss::squared);
-    heads.steps = settings.steps > 0 ? settings.steps : heads_steps(groups);
+    heads.batches.loss = settings.loss.value_or(Loss::squared);
+    heads.batches.steps = settings.steps > 0 ? settings.steps : heads_steps(groups);
     const auto train_on = [&](std::span<const PreparedGroup> some, std::int64_t share, const std::string& name) {
       HeadsSettings shorter = heads;
-      shorter.steps = (heads.steps + share - 1) / share;
+      shorter.batches.steps = (heads.batches.steps + share - 1) / share;
       return train_platform_heads(state.shape, settings.backend, settings.seed, some, shorter,
                                   shared_stage_of(settings, name, monitor));
     };
-    state.adaptation.loss = heads.loss;
+    state.adaptation.loss = heads.batches.loss;
     state.adaptation.head_only = head_only_;
-    state.adaptation.descents = chosen_descents(*network, groups, heads.loss, head_only_, 2, settings,
+    state.adaptation.descents = chosen_descents(*network, groups, heads.batches.loss, head_only_, 2, settings,
                                                 [&](std::span<const PreparedGroup> others, const std::string& name) {
                                                   return Trained{train_on(others, 2, name), {}};
                                                 });

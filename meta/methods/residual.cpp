@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -38,10 +39,10 @@ std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base
 // of one workload: the hardest case, and that of a search. In four regimes: sources that take each program for what it
 // is, and such that take a quarter, a half or all programs for others. The only source there is cannot tell what an
 // honest one is worth; the others are then tried with itself as its source.
-// trunks: by source, that of the platforms without it; none: the model has none.
-StackingPrior stacking_prior(const SourceBasis& basis, const std::vector<std::shared_ptr<const Trunk>>& trunks,
-                             float trunk_share, const TaskSet& tasks, const LearnerSettings& settings,
-                             base::Monitor& monitor) {
+// trunks: of platforms without the one that is named, for each trusted source; none: the model has none.
+using TrunksWithout = std::map<std::string, std::shared_ptr<const Trunk>>;
+StackingPrior stacking_prior(const SourceBasis& basis, const TrunksWithout& trunks, float trunk_share,
+                             const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
   constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};
   constexpr std::int64_t draws = 8, query_rows = 100;
   struct Regime {
@@ -65,7 +66,7 @@ StackingPrior stacking_prior(const SourceBasis& basis, const std::vector<std::sh
     if (groups.empty()) return out;
     out.resize(regimes.size() * shots.size() * std::size_t(moments));
     std::optional<SharedTrunk> trunk;
-    if (!trunks.empty()) trunk = SharedTrunk{*trunks[std::size_t(target)], trunk_share};
+    if (!trunks.empty()) trunk = SharedTrunk{*trunks.at(basis.sources[std::size_t(target)].platform), trunk_share};
     const StackingMoments of_others(sources < 2 ? basis : without(basis, std::size_t(target)), std::move(trunk));
     base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));
     for (std::int64_t draw = 0; draw < draws; ++draw) {
@@ -109,40 +110,36 @@ StackingPrior stacking_prior(const SourceBasis& basis, const std::vector<std::sh
   return prior;
 }
 
-// For each source a trunk that has not seen it: of the platforms without a fifth of them, at most.
-std::vector<std::shared_ptr<const Trunk>> trunks_without(const TaskSet& tasks, const std::vector<std::string>& names,
-                                                         const LearnerSettings& settings, base::Monitor& monitor) {
+// Each is of the tasks' platforms without a fifth of them, or without one of fewer than five.
+TrunksWithout trunks_without(const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
+  const std::vector<std::string> names = platforms(tasks);
   const std::size_t folds = std::min<std::size_t>(names.size(), 5);
-  std::vector<std::shared_ptr<const Trunk>> of_fold, out;
+  TrunksWithout out;
   for (std::size_t f = 0; f < folds; ++f) {
-    std::vector<std::string> others;
-    for (std::size_t s = 0; s < names.size(); ++s) {
-      if (s % folds != f) others.push_back(names[s]);
-    }
-    of_fold.push_back(std::make_shared<const Trunk>(train_trunk(
-        only_platforms(tasks, others), settings, fmt::format("shared layers, part {} left out", f), 2, monitor)));
+    std::vector<std::string> left_out, others;
+    for (std::size_t s = 0; s < names.size(); ++s) (s % folds == f ? left_out : others).push_back(names[s]);
+    const auto trunk = std::make_shared<const Trunk>(train_trunk(
+        only_platforms(tasks, others), settings, fmt::format("shared layers, part {} left out", f), 2, monitor));
+    for (const std::string& name : left_out) out[name] = trunk;
   }
-  for (std::size_t s = 0; s < names.size(); ++s) out.push_back(of_fold[s % folds]);
   return out;
 }
 
 // The share of the trunks' scores in a mean with the other sources' that has the least squared error on the source left
 // out, summed over the trusted sources, in units of each one's spread: 0 to 1.
-float share_of_trunk(const SourceBasis& basis, const std::vector<std::shared_ptr<const Trunk>>& trunks,
-                     const TaskSet& tasks) {
+float share_of_trunk(const SourceBasis& basis, const TrunksWithout& trunks, const TaskSet& tasks) {
   double along = 0, squares = 0;
   for (std::size_t s = 0; s < basis.sources.size(); ++s) {
     const SourceBasis::Source& source = basis.sources[s];
     if (!basis.counts(s) || source.spread == 0) continue;
     const SourceBasis others = without(basis, s);
-    double usual = 0;  // spread of the others, in which both predict
-    for (const SourceBasis::Source& other : others.sources)
-      usual += double(other.spread) / double(others.sources.size());
-    const std::vector<float> head = trunks[s]->head();
+    const Trunk& trunk = *trunks.at(source.platform);
+    const std::vector<float> head = trunk.head();
+    const double unit = double(others.usual_spread()) / double(source.spread);  // both predict in that of the others
     for (const Examples& group : tasks.groups) {
       if (group.platform != source.platform || group.size() < 2) continue;
       const base::Matrix scores = others.predict(group.features), shares = others.shares(group.features),
-                         hidden = trunks[s]->of(group.features);
+                         hidden = trunk.of(group.features);
       const auto count = std::size_t(group.size());
       std::vector<double> theirs(count), apart(count), speed(count);
       for (std::size_t p = 0; p < count; ++p) {
@@ -152,7 +149,7 @@ float share_of_trunk(const SourceBasis& basis, const std::vector<std::shared_ptr
         };
         theirs[p] = dot(scores.row(row), shares.row(row));
         apart[p] = dot(hidden.row(row), head) - theirs[p];
-        speed[p] = -group.log_seconds[p] * usual / double(source.spread);
+        speed[p] = -group.log_seconds[p] * unit;
       }
       for (std::vector<double>* const values : {&theirs, &apart, &speed}) {
         const double mean = std::accumulate(values->begin(), values->end(), 0.0) / double(count);
@@ -178,16 +175,14 @@ class ResidualLearner final : public Learner {
       if (basis.counts(s)) trusted.push_back(basis.sources[s].platform);
     }
     std::optional<SharedTrunk> trunk;
-    std::vector<std::shared_ptr<const Trunk>> left_out;
+    TrunksWithout without_each;
     if (settings.trees && trusted.size() > 1 && tasks.encoding->shape != features::Shape::tree) {
       const TaskSet known = only_platforms(tasks, trusted);
-      const auto of_trusted = trunks_without(known, trusted, settings, monitor);
-      for (std::size_t s = 0, next = 0; s < basis.sources.size(); ++s)
-        left_out.push_back(of_trusted[basis.counts(s) ? next++ : 0]);  // those of the others are not asked
+      without_each = trunks_without(known, settings, monitor);
       trunk = SharedTrunk{train_trunk(known, settings, "shared layers", 1, monitor),
-                          share_of_trunk(basis, left_out, tasks)};
+                          share_of_trunk(basis, without_each, tasks)};
     }
-    StackingPrior prior = stacking_prior(basis, left_out, trunk ? trunk->share : 0.0f, tasks, settings, monitor);
+    StackingPrior prior = stacking_prior(basis, without_each, trunk ? trunk->share : 0.0f, tasks, settings, monitor);
     return make_residual_model(std::move(basis), std::move(trunk), std::move(prior));
   }
 };

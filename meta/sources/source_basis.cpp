@@ -73,11 +73,14 @@ base::Matrix SourceBasis::predict(const features::Encoded& programs) const {
   return out;
 }
 
-float SourceBasis::scale(std::size_t source) const {
-  if (sources[source].spread == 0) return 1;
+float SourceBasis::usual_spread() const {
   float sum = 0;
   for (const Source& each : sources) sum += each.spread;
-  return sum / float(sources.size()) / sources[source].spread;
+  return sum / float(sources.size());
+}
+
+float SourceBasis::scale(std::size_t source) const {
+  return sources[source].spread == 0 ? 1 : usual_spread() / sources[source].spread;
 }
 
 base::Matrix SourceBasis::shares(const features::Encoded& programs) const {

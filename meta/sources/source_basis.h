@@ -41,6 +41,7 @@ struct SourceBasis {
   // programs x sources: the score of each source, times scale(). Without it, a platform whose programs differ
   // by factors would dominate the mean if the others' differ by per cents.
   base::Matrix predict(const features::Encoded& programs) const;
+  float usual_spread() const;             // the sources' mean
   float scale(std::size_t source) const;  // the mean spread over this source's; 1 if that is 0
   // programs x sources: the similarity of each source to the target, summing to 1: equal, or by exp(-d^2 / 2) of the
   // distance d in target_columns, if there are any. Similar machines prefer the same programs.

@@ -1,10 +1,10 @@
 #include "meta/sources/training.h"
 
 #include <algorithm>
-#include <cmath>
 #include <mutex>
-#include <numeric>
+#include <span>
 
+#include "base/statistics.h"
 #include "base/team.h"
 #include "meta/forests/training.h"
 #include "meta/gradient/training.h"
@@ -104,18 +104,14 @@ std::vector<DecisionForest> train_forests(const SourceBasis& basis, const TaskSe
 SourceBasis::Source described(const TaskSet& tasks, const std::string& platform,
                               const std::vector<std::int64_t>& target_columns) {
   SourceBasis::Source out{platform, 0, {}, false, -1, 1};
-  double squares = 0;
-  std::int64_t rows = 0;
+  std::vector<std::span<const double>> labels;
   for (const Examples& group : tasks.groups) {
     if (group.platform != platform || group.size() == 0) continue;
-    const std::vector<double>& labels = group.log_seconds;
-    const double mean = std::accumulate(labels.begin(), labels.end(), 0.0) / double(group.size());
-    for (const double label : labels) squares += (label - mean) * (label - mean);
-    rows += group.size();
+    labels.push_back(group.log_seconds);
     if (!out.target.empty()) continue;
     for (const std::int64_t column : target_columns) out.target.push_back(group.features.rows.at(0, column));
   }
-  out.spread = float(std::sqrt(squares / double(rows)));
+  out.spread = float(base::deviation_within(labels));
   return out;
 }
 

@@ -33,9 +33,8 @@ base::Interval speed_of_fastest(const std::vector<search::Searched>& searches, c
 //   found        share of the speed of the fastest recorded program that searches by `method` have found after `at`
 //                trials, geometric mean over targets
 //   found-gain   that minus the share of `other` after `other_at`
-//   least-found-gain  the least of these differences, after equally many trials, for a target and a number of trials
-//   (no
-//                interval); `at` 0: after each number that was recorded
+//   least-found-gain  the least of these differences, after equally many trials, over targets and numbers of trials; no
+//                interval; `at` 0: over all numbers that were recorded
 struct Finding {
   base::Interval value;
   std::int64_t of = 0, never = 0;  // searches or targets; searches that never reached it

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <span>
 
 #include "base/random.h"
 
@@ -17,6 +18,14 @@ TEST(Statistics, means_and_medians) {
   EXPECT_DOUBLE_EQ(geometric_mean(Values{1e-200, 1e200, 1e200, 1e-200}), 1);  // no overflow on the way
   EXPECT_DOUBLE_EQ(median(Values{5, 1, 3}), 3);
   EXPECT_DOUBLE_EQ(median(Values{4, 1, 3, 2}), 2.5);
+}
+
+TEST(Statistics, deviation_within_groups_leaves_out_what_lies_between_them) {
+  const Values first = {1, 3}, second = {100, 104, 102}, none;
+  const std::span<const double> groups[] = {first, none, second};
+  EXPECT_DOUBLE_EQ(deviation_within(groups), std::sqrt((1 + 1 + 4 + 4 + 0) / 5.0));
+  EXPECT_EQ(deviation_within({}), 0);
+  EXPECT_EQ(deviation_within(std::span(groups).subspan(1, 1)), 0);
 }
 
 TEST(Statistics, nothing_has_no_mean) {

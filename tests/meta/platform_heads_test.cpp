@@ -40,7 +40,7 @@ std::vector<float> trained(std::span<const PreparedGroup> groups, int threads) {
   shape.inputs = 2;
   shape.hidden = {8, 4};
   HeadsSettings settings;
-  settings.steps = 200;
+  settings.batches.steps = 200;
   base::Monitor monitor;
   Stage stage{"heads", 1, 0, nullptr, &monitor};
   stage.threads = threads;
@@ -114,16 +114,16 @@ TEST(Trunk, HiddenOutputsAreWhatTheHeadSees) {
 TEST(SyntheticPlatforms, AreMixturesOfWhatSourcesSay) {
   const std::vector<PreparedGroup> groups = groups_of({{"a", 1}, {"b", 2}}, 2);
   std::vector<base::Matrix> predictions;
-  std::vector<std::size_t> own;
-  for (const PreparedGroup& group : groups) {
+  for (std::size_t g = 0; g < groups.size(); ++g) {
     base::Matrix each(40, 2);
     for (std::int64_t p = 0; p < 40; ++p) each.at(p, 0) = float(p % 7), each.at(p, 1) = float(p % 5);
     predictions.push_back(each);
-    own.push_back(group.platform == "a" ? 0 : 1);
   }
-  const SyntheticPlatforms synthetic(groups, predictions, own);
+  const SyntheticPlatforms synthetic(groups, {"a", "b"}, predictions);
   EXPECT_TRUE(SyntheticPlatforms().empty());
   ASSERT_FALSE(synthetic.empty());
+  EXPECT_FALSE(synthetic.only(groups).empty());
+  EXPECT_TRUE(synthetic.only(std::span(groups).first(2)).empty());  // one platform has nothing to be mixed with
   base::Stream stream(1, "draws");
   bool differs = false;
   for (int draw = 0; draw < 10; ++draw) {
