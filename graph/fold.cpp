@@ -377,7 +377,8 @@ Graph with_wanted_results(Graph graph) {
 }  // namespace
 
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
-  return without_unused(with_scales_in_weights(Folder(place, limits).folded(with_wanted_results(graph))));
+  const Graph all = Folder(place, limits).folded(with_integer_operators(with_wanted_results(graph)));
+  return without_unused(with_zero_points_in_weights(with_scales_in_weights(all)));
 }
 
 Graph without_unused(const Graph& graph) {

@@ -1,8 +1,8 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
 // before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
 // its branch, a `Loop` of a known number of rounds its rounds; what only passes its operand on is left out; what scales
-// and shifts channels after a convolution moves into its weights; nodes that no output needs are removed. What stays
-// computes the same results.
+// and shifts channels after a convolution moves into its weights, and so do zero points; nodes that no output needs are
+// removed. What stays computes the same results.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,11 @@ Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limit
 // Numbers that scale and shift channels go into the weights and the bias of the convolution before them, if nothing
 // else reads its result; a batch normalisation that has none becomes a product and a sum.
 Graph with_scales_in_weights(Graph graph);
+// Zero points of constant weights are subtracted of them, where the differences are integers of 8 bits.
+Graph with_zero_points_in_weights(Graph graph);
+// Of a graph as it was read: DequantizeLinear, an operator and QuantizeLinear (with a Relu that the range of the result
+// makes one with it) become the operator of integers that onnxruntime computes in their place.
+Graph with_integer_operators(Graph graph);
 Graph without_unused(const Graph& graph);
 
 }  // namespace graft::graph

@@ -108,6 +108,9 @@ class Parts {
     if (!operands) refuse("shapes are not known");
     const auto results = results_of(graph, node, *operands, place);
     if (!results) refuse(results.reason().text);
+    // Results of one node have stages in common, which are then computed once.
+    const auto is_wanted = [](int value) { return value >= 0; };
+    const bool is_alone = std::count_if(node.results.begin(), node.results.end(), is_wanted) == 1;
     for (std::size_t r = 0; r < node.results.size(); ++r) {
       const int value = node.results[r];
       if (value < 0) continue;
@@ -124,7 +127,7 @@ class Parts {
                               : tensor.role == codegen::Role::output ? value
                                                                      : -1);
       }
-      if (part.computation.stages.size() <= most_stages || is_schedulable(part.computation))
+      if ((is_alone && part.computation.stages.size() <= most_stages) || is_schedulable(part.computation))
         parts_.push_back(Working{std::move(part), {number}});
       else
         divide(part, number);

@@ -21,7 +21,7 @@ const std::map<std::string_view, Row>& table() {
   static const std::map<std::string_view, Row> rows = [] {
     std::map<std::string_view, Row> all;
     for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
-                            movement_rows, shape_rows, resize_rows, recurrent_rows})
+                            movement_rows, shape_rows, resize_rows, recurrent_rows, quantised_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();

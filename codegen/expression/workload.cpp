@@ -285,6 +285,7 @@ const std::vector<Operator>& operators() {
   // What windows over images share: of one channel after the other, or of channels in blocks (d).
   const std::string padded = "P[b,i,p,q] = pad(X[b,i,p - pad,q - pad]);";
   const std::string blocks_padded = "P[b,i,p,q,d] = pad(X[b,i,p - pad,q - pad,d]);";
+  const std::string channels_last_padded = "P[b,p,q,i] = pad(X[b,p - pad,q - pad,i]);";
   const std::string frame = "p=h + 2*pad, q=w + 2*pad, ";
   const std::string windows = "y=(h + 2*pad - r)/stride + 1, x=(w + 2*pad - s)/stride + 1, u=r, v=s";
   const std::vector<Parameter> matrices = {required("m"), required("n"), required("k")};
@@ -418,6 +419,36 @@ const std::vector<Operator>& operators() {
                      "  where b=n, i=c, " +
                      frame + windows,
        .description = "mean of each window, padding included, NCHW"},
+      {.name = "conv2d_nhwc",
+       .parameters = joined({image, {required("k")}, window}),
+       .expression = "input X[n,h,w,c]; constant W[r,s,c,k];" + channels_last_padded +
+                     "output Y[b,y,x,o] += P[b,stride*y + u,stride*x + v,i] * W[u,v,i,o]"
+                     "  where b=n, i=c, o=k, " +
+                     frame + windows,
+       .description = "2-d convolution, NHWC activations, RSCK weights"},
+      {.name = "depthwise_conv2d_nhwc",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,h,w,c]; constant W[r,s,c];" + channels_last_padded +
+                     "output Y[b,y,x,i] += P[b,stride*y + u,stride*x + v,i] * W[u,v,i]"
+                     "  where b=n, i=c, " +
+                     frame + windows,
+       .description = "2-d convolution of each channel with its own filter, NHWC activations, RSC weights"},
+      {.name = "max_pool2d_nhwc",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,h,w,c];"
+                     "P[b,p,q,i] = pad(X[b,p - pad,q - pad,i], -inf);"
+                     "output Y[b,y,x,i] max= P[b,stride*y + u,stride*x + v,i]"
+                     "  where b=n, i=c, " +
+                     frame + windows,
+       .description = "largest element of each window, NHWC"},
+      {.name = "avg_pool2d_nhwc",
+       .parameters = joined({image, window}),
+       .expression = "input X[n,h,w,c];" + channels_last_padded +
+                     "T[b,y,x,i] += P[b,stride*y + u,stride*x + v,i];"
+                     "output Y[b,y,x,i] = T[b,y,x,i] / (r*s)"
+                     "  where b=n, i=c, " +
+                     frame + windows,
+       .description = "mean of each window, padding included, NHWC"},
       {.name = "softmax",
        .parameters = rows,
        .expression = "input X[m,n];"

@@ -133,5 +133,6 @@ std::vector<Row> movement_rows();
 std::vector<Row> shape_rows();
 std::vector<Row> resize_rows();
 std::vector<Row> recurrent_rows();
+std::vector<Row> quantised_rows();
 
 }  // namespace graft::graph

@@ -273,30 +273,6 @@ Meaning gelu(const Call& call) {
   return {element_wise(expression, call.type(0), call.shape(0), fmt::format("0.5 * {} * (1 + {})", x, inner))};
 }
 
-// A scale or zero point: one, or one for each place along `axis`.
-std::string of_channel(const Call& call, Expression& expression, int number) {
-  if (elements_of(call.shape(number)) == 1 && call.rank(number) < 2) return expression.scalar(number);
-  const int axis = call.axis(call.integer("axis", 1), call.rank(0));
-  if (call.shape(number) != Shape{call.shape(0)[std::size_t(axis)]})
-    throw Malformed{
-        fmt::format("operand {} is {}, its input {}", number, to_text(call.shape(number)), to_text(call.shape(0)))};
-  return expression.operand(number, {axes_over(call.shape(0))[std::size_t(axis)].name});
-}
-
-// To whole numbers of the zero point's type: halves to even, then to the ends of the range.
-Meaning quantised(const Call& call) {
-  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
-  if (const std::int64_t type = call.integer("output_dtype", 0); type != 0 && (call.has(2) || type != 2))
-    throw Unsupported{"output_dtype"};
-  const DType type = call.has(2) ? call.type(2) : DType::u8;
-  if (type != DType::u8 && type != DType::i8) throw Unsupported{fmt::format("type {}", codegen::name_of(type))};
-  Expression expression(call);
-  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
-  std::string value = fmt::format("round({} / {})", x, of_channel(call, expression, 1));
-  if (call.has(2)) value += fmt::format(" + cast_f32({})", of_channel(call, expression, 2));
-  return {element_wise(expression, type, call.shape(0), fmt::format("saturate_{}({})", codegen::name_of(type), value))};
-}
-
 Meaning converted(const Call& call, DType type, bool boolean) {
   if (type == call.type(0) && !boolean) return {same_elements(call, call.shape(0))};
   Expression expression(call);
@@ -333,15 +309,6 @@ Meaning dropout(const Call& call) {
   return results;
 }
 
-Meaning dequantised(const Call& call) {
-  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
-  Expression expression(call);
-  std::string x = fmt::format("cast_f32({})", expression.broadcast(0, axes_over(call.shape(0))));
-  if (call.has(2)) x = fmt::format("({} - cast_f32({}))", x, of_channel(call, expression, 2));
-  return {element_wise(expression, call.type(1), call.shape(0),
-                       fmt::format("{} * {}", x, of_channel(call, expression, 1)))};
-}
-
 }  // namespace
 
 std::vector<Row> element_wise_rows() {
@@ -372,8 +339,6 @@ std::vector<Row> element_wise_rows() {
       {"CastLike", 2, 2, "saturate", cast_like},
       {"Identity", 1, 1, "", identity},
       {"Dropout", 1, 3, "ratio seed", dropout},
-      {"QuantizeLinear", 2, 3, "axis block_size output_dtype saturate", quantised},
-      {"DequantizeLinear", 2, 3, "axis block_size", dequantised},
   };
   rows.insert(rows.end(), std::begin(others), std::end(others));
   return rows;

@@ -6,44 +6,19 @@
 #include <utility>
 
 #include "base/text.h"
-#include "graph/operators/call.h"
+#include "graph/operators/sums.h"
 
 namespace graft::graph {
 namespace {
 
-// A tensor of one dimension is a row on the left, and a column on the right.
 Meaning matrices(const Call& call) {
   call.same_types();
-  Shape a = call.shape(0), b = call.shape(1);
-  if (a.empty() || b.empty()) throw Malformed{"a product with a scalar"};
-  const bool is_row = a.size() == 1, is_column = b.size() == 1;
-  const std::int64_t inner = a.back();
-  if (inner != b[is_column ? 0 : b.size() - 2])
-    throw Malformed{fmt::format("{} times {}: inner extents differ", to_text(a), to_text(b))};
-  Shape batch_a(a.begin(), a.end() - (is_row ? 1 : 2)), batch_b(b.begin(), b.end() - (is_column ? 1 : 2));
-  const Shape batch = broadcast({batch_a, batch_b});
-  Shape shape = batch;
-  Axes axes = axes_over(batch, "b");
-  if (!is_row) axes.push_back({"i", a[a.size() - 2]}), shape.push_back(axes.back().extent);
-  if (!is_column) axes.push_back({"j", b.back()}), shape.push_back(axes.back().extent);
-  const auto batch_index = [&](const Shape& own) {
-    Index index;
-    for (std::size_t d = 0; d < own.size(); ++d)
-      index.push_back(own[d] == batch[batch.size() - own.size() + d]
-                          ? fmt::format("b{}", batch.size() - own.size() + d)
-                          : "0");
-    return index;
-  };
-  Index left = batch_index(batch_a), right = batch_index(batch_b);
-  if (!is_row) left.emplace_back("i");
-  left.emplace_back("l");
-  right.emplace_back("l");
-  if (!is_column) right.emplace_back("j");
+  const Product product(call, 0, 1);
   Expression expression(call);
-  const std::string x = expression.operand(0, left);
-  expression.stage("y", call.type(0), axes, fmt::format("{} * {}", x, expression.operand(1, right)),
-                   "+=", {{"l", inner}});
-  return {expression.result(call.type(0), shape)};
+  const std::string x = expression.operand(0, product.left);
+  expression.stage("y", call.type(0), product.axes, fmt::format("{} * {}", x, expression.operand(1, product.right)),
+                   "+=", product.reduced);
+  return {expression.result(call.type(0), product.shape)};
 }
 
 Meaning general_matrices(const Call& call) {
@@ -176,6 +151,34 @@ Meaning einstein_sum(const Call& call) {
 }
 
 }  // namespace
+
+Product::Product(const Call& call, int left_operand, int right_operand) {
+  const Shape &a = call.shape(left_operand), &b = call.shape(right_operand);
+  if (a.empty() || b.empty()) throw Malformed{"a product with a scalar"};
+  is_row = a.size() == 1, is_column = b.size() == 1;
+  const std::int64_t inner = a.back();
+  if (inner != b[is_column ? 0 : b.size() - 2])
+    throw Malformed{fmt::format("{} times {}: inner extents differ", to_text(a), to_text(b))};
+  const Shape batch_a(a.begin(), a.end() - (is_row ? 1 : 2)), batch_b(b.begin(), b.end() - (is_column ? 1 : 2));
+  const Shape batch = broadcast({batch_a, batch_b});
+  shape = batch;
+  axes = axes_over(batch, "b");
+  if (!is_row) axes.push_back({"i", rows = a[a.size() - 2]}), shape.push_back(rows);
+  if (!is_column) axes.push_back({"j", columns = b.back()}), shape.push_back(columns);
+  reduced = {{"l", inner}};
+  const auto batch_index = [&](const Shape& own) {
+    Index index;
+    for (std::size_t d = 0; d < own.size(); ++d)
+      index.push_back(own[d] == batch[batch.size() - own.size() + d] ? fmt::format("b{}", batch.size() - own.size() + d)
+                                                                     : "0");
+    return index;
+  };
+  left = batch_index(batch_a), right = batch_index(batch_b);
+  if (!is_row) left.emplace_back("i");
+  left.emplace_back("l");
+  right.emplace_back("l");
+  if (!is_column) right.emplace_back("j");
+}
 
 std::vector<Row> product_rows() {
   return {

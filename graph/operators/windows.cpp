@@ -3,28 +3,12 @@
 #include <string>
 #include <utility>
 
-#include "graph/operators/call.h"
+#include "graph/operators/sums.h"
 
 namespace graft::graph {
 namespace {
 
 constexpr std::int64_t most = std::int64_t(1) << 20;  // of strides, pads and the like
-
-// Along one spatial dimension.
-struct Window {
-  std::int64_t input = 1, kernel = 1, stride = 1, dilation = 1, begin = 0, end = 0, output = 1;
-  std::int64_t reach() const { return dilation * (kernel - 1) + 1; }
-  // What is read of the input with pads around it.
-  std::int64_t padded() const { return std::max(input + begin + end, (output - 1) * stride + reach()); }
-  bool is_padded() const { return padded() > input; }
-  // The elements of window `place` that are in the input, or in the input and its pads.
-  std::int64_t cells(std::int64_t place, bool with_pads) const {
-    const std::int64_t first = place * stride - begin, last = input + (with_pads ? end : 0) - 1;
-    const std::int64_t before = with_pads || first >= 0 ? 0 : (-first + dilation - 1) / dilation;
-    const std::int64_t until = last < first ? 0 : std::min(kernel, (last - first) / dilation + 1);
-    return until - before;
-  }
-};
 
 std::vector<std::int64_t> attribute_of(const Call& call, const std::string& name, std::size_t count,
                                        std::int64_t otherwise, std::int64_t least) {
@@ -108,41 +92,6 @@ Axes joined(Axes first, const Axes& rest) {
   return first;
 }
 
-// Loads of the input with its pads, which are a stage of their own if there are any: of `channel`, at the windows.
-class Padded {
- public:
-  Padded(const Call& call, Expression& expression, const std::vector<Window>& windows, std::string_view outside)
-      : expression_(expression), windows_(windows) {
-    is_padded_ = std::any_of(windows.begin(), windows.end(), [](const Window& window) { return window.is_padded(); });
-    if (!is_padded_) return;
-    Axes axes = {{"b", call.shape(0)[0]}, {"c", call.shape(0)[1]}};
-    Index index = index_of(axes);
-    for (std::size_t d = 0; d < windows.size(); ++d) {
-      axes.push_back({fmt::format("p{}", d), windows[d].padded()});
-      index.push_back(form(1, axes.back().name, -windows[d].begin));
-    }
-    expression.stage("P", call.type(0), axes,
-                     fmt::format("pad({}{}{})", expression.operand(0, index), outside.empty() ? "" : ", ", outside));
-  }
-  std::string load(const std::string& channel) {
-    Index index = {"b", channel};
-    for (std::size_t d = 0; d < windows_.size(); ++d)
-      index.push_back(fmt::format("{} + {}", form(windows_[d].stride, fmt::format("y{}", d)),
-                                  form(windows_[d].dilation, fmt::format("u{}", d))));
-    return is_padded_ ? graph::load("P", index) : expression_.operand(0, index);
-  }
-
- private:
-  Expression& expression_;
-  const std::vector<Window>& windows_;
-  bool is_padded_ = false;
-};
-
-void check_bias(const Call& call, std::int64_t channels) {
-  if (call.has(2) && call.shape(2) != Shape{channels})
-    throw Malformed{fmt::format("its bias is {}, it has {} channels", to_text(call.shape(2)), channels)};
-}
-
 // The last stage: the sum in T, and the bias of each channel.
 Result with_bias(const Call& call, Expression& expression, const Shape& shape) {
   if (call.has(2)) {
@@ -155,44 +104,14 @@ Result with_bias(const Call& call, Expression& expression, const Shape& shape) {
 
 Meaning convolution(const Call& call) {
   call.same_types();
-  const std::size_t n = spatial_rank(call);
-  const Shape& weights = call.shape(1);
-  if (weights.size() != n + 2)
-    throw Malformed{fmt::format("its weights {} do not fit its input {}", to_text(weights), to_text(call.shape(0)))};
-  const Shape kernel(weights.begin() + 2, weights.end());
-  if (const auto given = call.list("kernel_shape"); given && *given != kernel)
-    throw Malformed{fmt::format("kernel_shape is {}, its weights {}", to_text(*given), to_text(weights))};
-  std::vector<Window> windows = windows_of(call, kernel);
-  slide(call, windows);
-  const std::int64_t batch = call.shape(0)[0], channels = call.shape(0)[1], groups = call.integer("group", 1);
-  if (groups < 1 || groups > most || weights[1] > most || weights[1] * groups != channels || weights[0] % groups != 0)
-    throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(weights), groups,
-                                to_text(call.shape(0)))};
-  check_bias(call, weights[0]);
-  const std::int64_t in = weights[1], out = weights[0] / groups;
+  const Convolution sums(call, 1);
+  check_bias(call, 2, sums.channels);
   Expression expression(call);
-  Padded padded(call, expression, windows, "");
-  Axes axes = {{"b", batch}};
-  std::string channel = "o";
-  if (groups > 1) axes.push_back({"g", groups});
-  if (groups > 1 && out > 1) channel = fmt::format("{} + o", form(out, "g"));
-  if (groups > 1 && out == 1) channel = "g";
-  if (channel != "g") axes.push_back({"o", out});
-  axes = joined(axes, spatial_axes(windows));
-  Axes reduced = kernel_axes(windows);
-  std::string input_channel = "i", weight_channel = "i";
-  if (groups > 1 && in == 1) {
-    input_channel = "g", weight_channel = "0";
-  } else {
-    reduced.insert(reduced.begin(), {"i", in});
-    if (groups > 1) input_channel = fmt::format("{} + i", form(in, "g"));
-  }
-  Index element;
-  if (channel != "o" && channel != "g") element = joined({"b", channel}, index_of(spatial_axes(windows)));
-  const std::string x = padded.load(input_channel);
-  const std::string w = expression.operand(1, joined({channel, weight_channel}, index_of(kernel_axes(windows))));
-  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes, fmt::format("{} * {}", x, w), "+=", reduced, element);
-  return {with_bias(call, expression, outputs(windows, batch, weights[0]))};
+  Padded padded(call, expression, sums.windows, "");
+  const std::string x = padded.load(sums.input_channel), w = expression.operand(1, sums.weights);
+  expression.stage(call.has(2) ? "T" : "y", call.type(0), sums.axes, fmt::format("{} * {}", x, w), "+=", sums.reduced,
+                   sums.element);
+  return {with_bias(call, expression, sums.shape)};
 }
 
 // Each element of the input is stride elements apart from the next, zeros between them; the windows of that.
@@ -233,7 +152,7 @@ Meaning transposed_convolution(const Call& call) {
     throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(weights), groups,
                                 to_text(call.shape(0)))};
   const std::int64_t in = channels / groups, out = weights[1];
-  check_bias(call, out * groups);
+  check_bias(call, 2, out * groups);
 
   Expression expression(call);
   const bool is_spread = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
@@ -376,6 +295,84 @@ Meaning largest_of_channels(const Call& call) {
 }
 
 }  // namespace
+
+std::int64_t Window::cells(std::int64_t place, bool with_pads) const {
+  const std::int64_t first = place * stride - begin, last = input + (with_pads ? end : 0) - 1;
+  const std::int64_t before = with_pads || first >= 0 ? 0 : (-first + dilation - 1) / dilation;
+  const std::int64_t until = last < first ? 0 : std::min(kernel, (last - first) / dilation + 1);
+  return until - before;
+}
+
+Padded::Padded(const Call& call, Expression& expression, const std::vector<Window>& windows, std::string_view outside,
+               bool is_computed)
+    : expression_(expression), windows_(windows) {
+  is_padded_ = std::any_of(windows.begin(), windows.end(), [](const Window& window) { return window.is_padded(); });
+  if (!is_padded_) return;
+  Axes axes = {{"b", call.shape(0)[0]}, {"c", call.shape(0)[1]}};
+  Index index = index_of(axes);
+  for (std::size_t d = 0; d < windows.size(); ++d) {
+    axes.push_back({fmt::format("p{}", d), windows[d].padded()});
+    index.push_back(form(1, axes.back().name, -windows[d].begin));
+  }
+  const std::string x = expression.operand(0, index);
+  std::string value =
+      fmt::format("pad({}{}{})", x, outside.empty() || is_computed ? "" : ", ", is_computed ? "" : outside);
+  for (std::size_t d = 0; is_computed && d < windows.size(); ++d) {
+    const Window& window = windows[d];
+    if (window.begin + window.input < window.padded())
+      value = fmt::format("select(p{} < {}, {}, {})", d, window.begin + window.input, value, outside);
+    if (window.begin > 0) value = fmt::format("select(p{} < {}, {}, {})", d, window.begin, outside, value);
+  }
+  expression.stage("P", call.type(0), axes, value);
+}
+
+std::string Padded::load(const std::string& channel) {
+  Index index = {"b", channel};
+  for (std::size_t d = 0; d < windows_.size(); ++d)
+    index.push_back(fmt::format("{} + {}", form(windows_[d].stride, fmt::format("y{}", d)),
+                                form(windows_[d].dilation, fmt::format("u{}", d))));
+  return is_padded_ ? graph::load("P", index) : expression_.operand(0, index);
+}
+
+Convolution::Convolution(const Call& call, int operand) {
+  const std::size_t n = spatial_rank(call);
+  const Shape& own = call.shape(operand);
+  if (own.size() != n + 2)
+    throw Malformed{fmt::format("its weights {} do not fit its input {}", to_text(own), to_text(call.shape(0)))};
+  const Shape kernel(own.begin() + 2, own.end());
+  if (const auto given = call.list("kernel_shape"); given && *given != kernel)
+    throw Malformed{fmt::format("kernel_shape is {}, its weights {}", to_text(*given), to_text(own))};
+  windows = windows_of(call, kernel);
+  slide(call, windows);
+  const std::int64_t batch = call.shape(0)[0], inputs = call.shape(0)[1], groups = call.integer("group", 1);
+  if (groups < 1 || groups > most || own[1] > most || own[1] * groups != inputs || own[0] % groups != 0)
+    throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(own), groups,
+                                to_text(call.shape(0)))};
+  const std::int64_t in = own[1], out = own[0] / groups;
+  channels = own[0];
+  axes = {{"b", batch}};
+  std::string channel = "o", weight_channel = "i";
+  if (groups > 1) axes.push_back({"g", groups});
+  if (groups > 1 && out > 1) channel = fmt::format("{} + o", form(out, "g"));
+  if (groups > 1 && out == 1) channel = "g";
+  if (channel != "g") axes.push_back({"o", out});
+  axes = joined(axes, spatial_axes(windows));
+  reduced = kernel_axes(windows);
+  if (groups > 1 && in == 1) {
+    input_channel = "g", weight_channel = "0";
+  } else {
+    reduced.insert(reduced.begin(), {"i", in});
+    if (groups > 1) input_channel = fmt::format("{} + i", form(in, "g"));
+  }
+  if (channel != "o" && channel != "g") element = joined({"b", channel}, index_of(spatial_axes(windows)));
+  weights = joined({channel, weight_channel}, index_of(kernel_axes(windows)));
+  shape = outputs(windows, batch, channels);
+}
+
+void check_bias(const Call& call, int operand, std::int64_t channels) {
+  if (call.has(operand) && call.shape(operand) != Shape{channels})
+    throw Malformed{fmt::format("its bias is {}, it has {} channels", to_text(call.shape(operand)), channels)};
+}
 
 std::vector<Row> window_rows() {
   return {
