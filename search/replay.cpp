@@ -68,7 +68,12 @@ codegen::Space space_of(const codegen::Workload& workload, const codegen::Target
     return !codegen::is_row_of_table(trial.candidate);
   });
   std::optional<codegen::Space> derived;
-  if (has_schedules && codegen::names_computation(workload)) derived = codegen::derive_space(workload, target);
+  std::vector<codegen::IntrinsicPointer> intrinsics;
+  for (const datasets::Trial& trial : trials)
+    for (const codegen::IntrinsicPointer& intrinsic : trial.candidate.sketch->intrinsics)
+      if (!codegen::intrinsic_named(intrinsics, intrinsic->name)) intrinsics.push_back(intrinsic);
+  if (has_schedules && codegen::names_computation(workload))
+    derived = codegen::derive_space(workload, target, intrinsics);
   std::vector<codegen::SketchSpace> parts;
   for (const datasets::Trial& trial : trials) {
     const std::shared_ptr<const codegen::Sketch>& sketch = trial.candidate.sketch;

@@ -180,8 +180,12 @@ base::Result<Candidate> renamed(const Candidate& candidate, const Space& space, 
   const base::Result<LoopProgram> before = program(candidate, target);
   if (!before) return before.reason();
   std::string why;
+  std::vector<IntrinsicPointer> intrinsics = candidate.sketch->intrinsics;
+  for (const SketchSpace& part : space.sketches())
+    for (const IntrinsicPointer& intrinsic : part.sketch->intrinsics)
+      if (intrinsic_named(intrinsics, intrinsic->name) == nullptr) intrinsics.push_back(intrinsic);
   for (const Layouts layouts : {Layouts::given, Layouts::free}) {
-    const Space own = derive_space(candidate.workload, target, candidate.sketch->intrinsics, layouts);
+    const Space own = derive_space(candidate.workload, target, intrinsics, layouts);
     const base::Result<Candidate> found = recognised(*steps, own);
     if (!found) {
       why = found.reason().text;

@@ -46,25 +46,32 @@ bool is_along_memory(const Computation& computation, const Stage& stage, int axi
   });
 }
 
-// Every dimension follows at most one axis of extent > 1, and no axis serves two dimensions: packing copies no element
-// twice.
-bool is_packable(const Stage& stage, const Access& access) {
+// Every dimension follows at most one axis of extent > 1 (or, with `parts`, axes that are parts of it), and no axis
+// serves two dimensions: packing copies no element twice.
+bool is_packable(const Stage& stage, const Access& access, bool parts = false) {
   if (!access.gathered.empty()) return false;
   std::set<int> seen;
   for (const Affine& form : access.index) {
-    int axes = 0;
+    std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // how far one element moves, and extents
     for (const Term& term : form.terms) {
-      if (stage.axes[std::size_t(term.variable)].extent == 1) continue;
-      ++axes;
+      const std::int64_t extent = stage.axes[std::size_t(term.variable)].extent;
+      if (extent == 1) continue;
+      axes.emplace_back(std::abs(term.coefficient), extent);
       if (!seen.insert(term.variable).second) return false;
     }
-    if (axes > 1) return false;
+    if (axes.size() > 1 && !parts) return false;
+    std::sort(axes.begin(), axes.end());
+    std::int64_t reach = 0;
+    for (const auto& [step, extent] : axes) {
+      if (step <= reach) return false;
+      reach += step * (extent - 1);
+    }
   }
   return true;
 }
 
 // Tensors that the stage reads in one way only and that packing can copy.
-std::vector<int> packable_tensors(const Computation& computation, const Stage& stage) {
+std::vector<int> packable_tensors(const Computation& computation, const Stage& stage, bool parts = false) {
   std::vector<int> result;
   for (const Access& access : stage.value.loads) {
     if (std::find(result.begin(), result.end(), access.tensor) != result.end()) continue;
@@ -72,7 +79,7 @@ std::vector<int> packable_tensors(const Computation& computation, const Stage& s
       return other.tensor != access.tensor || other == access;
     });
     const Role role = computation.tensors[std::size_t(access.tensor)].role;
-    if (one_way && role != Role::output && is_packable(stage, access)) result.push_back(access.tensor);
+    if (one_way && role != Role::output && is_packable(stage, access, parts)) result.push_back(access.tensor);
   }
   return result;
 }
@@ -923,7 +930,7 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   builder.line(fmt::format("accumulate {} above {}", name, builder.choice(where, {from_r0, innermost})));
   fuse_consumers(computation, number, where, builder);
 
-  const std::vector<int> packable = packable_tensors(computation, stage);
+  const std::vector<int> packable = packable_tensors(computation, stage, true);
   for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
     const Access& access = stage.value.loads[std::size_t(assignment.loads[l])];
     const Access& wanted = intrinsic.stage().value.loads[l];
@@ -952,27 +959,90 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   return true;
 }
 
-// One sketch per intrinsic, reduction and way in which it holds the intrinsic.
+// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
+int whole_dimension(const std::vector<Affine>& index, int axis) {
+  int found = -1;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (index[d].coefficient(axis) == 0) continue;
+    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
+    found = int(d);
+  }
+  return found;
+}
+
+// Steps after which operands that packing cannot turn have neighbours along a reduced axis in groups of `size`,
+// innermost: the temporary is stored so, or a copy of the parameter. "" if there are none, or it cannot be.
+std::string groups_along(const Computation& computation, const Stage& stage, int axis, std::int64_t size) {
+  if (stage.axes[std::size_t(axis)].extent % size != 0) return "";
+  std::string text;
+  const std::vector<int> packable = packable_tensors(computation, stage, true);
+  for (const Access& access : stage.value.loads) {
+    const std::int64_t stride = stride_along(computation, access, axis);
+    if (stride == 0 || stride == 1 || std::find(packable.begin(), packable.end(), access.tensor) != packable.end())
+      continue;
+    const int dimension = whole_dimension(access.index, axis);
+    const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+    if (dimension < 0 || tensor.is_literal()) return "";
+    std::string name = tensor.name;
+    if (tensor.role != Role::temporary) {
+      name = fmt::format("{}.{}", name_of(computation, stage), tensor.name);
+      text += fmt::format("copy {} {}\n", name_of(computation, stage), tensor.name);
+    }
+    text += fmt::format("layout {}", name);
+    for (int d = 0; d < int(tensor.shape.size()); ++d)
+      text += d == dimension ? fmt::format(" {}/{}", d, size) : fmt::format(" {}", d);
+    text += fmt::format(" {}%{}\n", dimension, size);
+  }
+  return text;
+}
+
+// The sketches of one way to store operands; `prefix` are the steps that made this computation.
+void add_tensorized_sketches(const Computation& computation, const Target& target, int number,
+                             const IntrinsicPointer& intrinsic, const std::string& prefix, const std::string& suffix,
+                             std::vector<SketchSpace>& result) {
+  const Stage& stage = computation.stages[std::size_t(number)];
+  for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
+    Builder builder;
+    for (const std::string_view line : base::split(base::trim(prefix), '\n'))
+      if (!line.empty()) builder.line(std::string(line));
+    for (const int other : reductions(computation)) {
+      if (other == number) continue;
+      const Stage& plain = computation.stages[std::size_t(other)];
+      const std::int64_t lanes = lanes_of(computation, plain, target);
+      add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {}, builder);
+    }
+    if (!add_tensorized_stage(computation, number, *intrinsic, assignment, target.threads, builder)) continue;
+    builder.line(to_text(*intrinsic));
+    std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
+    for (const int axis : assignment.axes)
+      if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
+    result.push_back(builder.finish(name + suffix));
+  }
+}
+
+// One sketch per intrinsic, reduction and way in which it holds the intrinsic; and those with operands stored in
+// groups of what the intrinsic sums.
 void add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
   for (const IntrinsicPointer& intrinsic : intrinsics) {
     for (const int number : reductions(computation)) {
+      add_tensorized_sketches(computation, target, number, intrinsic, "", "", result);
       const Stage& stage = computation.stages[std::size_t(number)];
-      for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
-        Builder builder;
-        for (const int other : reductions(computation)) {
-          if (other == number) continue;
-          const Stage& plain = computation.stages[std::size_t(other)];
-          const std::int64_t lanes = lanes_of(computation, plain, target);
-          add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {},
-                    builder);
+      const Stage& own = intrinsic->stage();
+      for (int summed = intrinsic->computation.spatial_axes(own); summed < int(own.axes.size()); ++summed) {
+        for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
+          const std::string prefix = groups_along(computation, stage, axis, own.axes[std::size_t(summed)].extent);
+          if (prefix.empty()) continue;
+          Schedule schedule;
+          for (const std::string_view line : base::split(base::trim(prefix), '\n'))
+            schedule.push_back(parse_step(line, "rules"));
+          const base::Result<Restructured> form = restructured(computation, schedule);
+          if (!form) continue;
+          const int moved =
+              form->computation.stage_writing(form->computation.tensor_named(name_of(computation, stage)));
+          add_tensorized_sketches(form->computation, target, moved, intrinsic, prefix,
+                                  fmt::format("_groups_of_{}", stage.axes[std::size_t(axis)].name), result);
         }
-        if (!add_tensorized_stage(computation, number, *intrinsic, assignment, target.threads, builder)) continue;
-        builder.line(to_text(*intrinsic));
-        std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
-        for (const int axis : assignment.axes)
-          if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
-        result.push_back(builder.finish(name));
       }
     }
   }
@@ -1197,17 +1267,6 @@ bool is_window(const Computation& computation, const Stage& stage, int axis) {
 }
 
 // ---- stored in blocks ----
-
-// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
-int whole_dimension(const std::vector<Affine>& index, int axis) {
-  int found = -1;
-  for (std::size_t d = 0; d < index.size(); ++d) {
-    if (index[d].coefficient(axis) == 0) continue;
-    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
-    found = int(d);
-  }
-  return found;
-}
 
 // Blocks of dimensions of tensors, in the order in which they are asked for: the innermost stored dimensions.
 class BlockedTensors {

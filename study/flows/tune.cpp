@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
+#include "codegen/machine/dot_products.h"
 #include "codegen/schedule/recognise.h"
 #include "search/explorer.h"
 #include "study/flows/kernel_answer.h"
@@ -203,7 +204,8 @@ std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor
   std::uint64_t program = known->program_hash;
   if (!(candidate.workload == request.workload)) {
     const codegen::Target& target = request.platform.target;
-    const auto own = codegen::renamed(candidate, codegen::derive_space(request.workload, target), target);
+    const codegen::Space space = codegen::derive_space(request.workload, target, codegen::dot_products(target));
+    const auto own = codegen::renamed(candidate, space, target);
     const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
     if (!made) return std::nullopt;  // of rules that were others
     candidate = *own;

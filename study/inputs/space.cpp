@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/shortened.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/dot_products.h"
 #include "codegen/schedule/recognise.h"
 #include "codegen/schedule/template.h"
 #include "study/inputs/field_error.h"
@@ -48,7 +49,10 @@ codegen::Space space_of(const SpaceSource& source, const codegen::Workload& work
     if (const auto lacks = codegen::lacks_feature(*intrinsic, target))
       throw base::UserError(source.intrinsics, lacks->text);
   }
-  codegen::Space space = codegen::derive_space(workload, target, intrinsics, source.layouts);
+  std::vector<codegen::IntrinsicPointer> all = codegen::dot_products(target);
+  for (const codegen::IntrinsicPointer& intrinsic : intrinsics)
+    codegen::append_intrinsic(all, intrinsic, source.intrinsics);
+  codegen::Space space = codegen::derive_space(workload, target, all, source.layouts);
   for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
     const bool used = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& sketch) {
       return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "codegen/machine/dot_products.h"
 
 namespace graft::study {
 namespace {
@@ -123,7 +124,7 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.platform_hash = document.at("platform_hash").as_string();
   answer.source = document.at("source").as_string();
   answer.candidate = codegen::candidate_from(document);
-  if (!answer.candidate.sketch->intrinsics.empty())
+  if (!codegen::are_dot_products(answer.candidate.sketch->intrinsics))
     throw base::UserError(document.at("sketch").place(), "expected a schedule without micro-kernels of its own");
   answer.program_hash = value_at(document, "program", base::from_hex);
   answer.pipeline = document.at("pipeline").as_string();

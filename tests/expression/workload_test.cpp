@@ -34,6 +34,10 @@ const std::vector<std::string> examples = {
     "conv3d(c=2,t=4,h=5,w=6,k=3,a=2,r=3,s=3,pad=1)",
     "max_pool2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
     "avg_pool2d(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "conv2d_nhwc(c=3,h=7,w=8,k=4,r=3,s=2,stride=2,pad=1)",
+    "depthwise_conv2d_nhwc(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "max_pool2d_nhwc(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
+    "avg_pool2d_nhwc(c=3,h=7,w=8,r=3,s=3,stride=2,pad=1)",
     "softmax(m=3,n=5)",
     "layer_norm(m=3,n=5)",
 };

@@ -27,6 +27,8 @@ constexpr const char* workloads[] = {
     "conv2d(c=5,h=9,w=11,k=18,r=3,s=3,stride=2,pad=1)",
     "conv2d_nchwc(c=8,h=7,w=7,k=16,r=3,s=3,pad=1,block=8)",
     "depthwise_conv2d(c=6,h=12,w=20,r=3,s=3,pad=1)",
+    "conv2d_nhwc(c=5,h=9,w=11,k=18,r=3,s=3,stride=2,pad=1)",
+    "depthwise_conv2d_nhwc(c=20,h=7,w=9,r=3,s=3,pad=1)",
     "input A[6,50]; M[i] max= A[i,l]; E[i,j] = exp(A[i,j] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i] "
     "where i=6, j=50, l=50",
     "input A[40]; output Y[i] = sqrt(A[i] * A[i] + 1) where i=40",

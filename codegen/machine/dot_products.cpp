@@ -1,0 +1,117 @@
+#include "codegen/machine/dot_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "codegen/machine/backend.h"
+
+namespace graft::codegen {
+namespace {
+
+// An instruction that adds the products of a group of four bytes, the same one for all lanes, with the groups of each
+// lane.
+struct Instruction {
+  std::string_view name, architecture, needs;  // of the triple; LLVM's features
+  std::int64_t vector_bits;
+  std::string_view code;  // LLVM's name of it
+  // Whether it takes a vector's bytes without and those of the other with a sign, in this order.
+  bool has_order;
+};
+constexpr Instruction x86_512{"vpdpbusd_512", "x86_64", "+avx512vnni", 512, "llvm.x86.avx512.vpdpbusd.512", true};
+constexpr Instruction x86_256{
+    "vpdpbusd_256", "x86_64", "+avx512vnni,+avx512vl", 256, "llvm.x86.avx512.vpdpbusd.256", true};
+constexpr Instruction x86_256_vex{"vpdpbusd_vex", "x86_64", "+avxvnni", 256, "llvm.x86.avx512.vpdpbusd.256", true};
+constexpr Instruction arm_signed{"sdot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.sdot.v4i32.v16i8", false};
+constexpr Instruction arm_unsigned{"udot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.udot.v4i32.v16i8", false};
+constexpr Instruction arm_mixed{"usdot", "aarch64", "+i8mm", 128, "llvm.aarch64.neon.usdot.v4i32.v16i8", true};
+
+// The types of the group and of the lanes, and what computes them: the best instruction first.
+struct Kind {
+  std::string_view group, lanes;
+  std::vector<Instruction> by;
+};
+const std::vector<Kind>& kinds() {
+  static const std::vector<Kind> all = {
+      {"u8", "i8", {x86_512, x86_256, x86_256_vex, arm_mixed}},
+      {"i8", "u8", {x86_512, x86_256, x86_256_vex, arm_mixed}},
+      {"i8", "i8", {x86_512, x86_256, x86_256_vex, arm_signed}},
+      {"u8", "u8", {arm_unsigned}},
+  };
+  return all;
+}
+
+IntrinsicPointer dot_product(const Kind& kind, const Instruction& by) {
+  const std::int64_t lanes = by.vector_bits / 32;
+  const bool is_x86 = by.architecture == "x86_64";
+  // Vectors are of groups on x86-64, of bytes on AArch64.
+  const std::string sums = fmt::format("<{} x i32>", lanes), bytes = fmt::format("<{} x i8>", 4 * lanes),
+                    operand = is_x86 ? sums : bytes;
+  const auto as_operand = [&](std::string_view name, std::string_view from) {
+    return is_x86 ? fmt::format("%{} = bitcast {} {} to {}\n", name, bytes, from, sums) : "";
+  };
+  const auto call = [&](std::string_view name, std::string_view sum, std::string_view first, std::string_view second) {
+    return fmt::format("%{} = call {} @{}({} {}, {} {}, {} {})\n", name, sums, by.code, sums, sum, operand, first,
+                       operand, second);
+  };
+  const auto splat = [&](std::string_view name, std::string_view group) {
+    std::string text = fmt::format(
+        "%{0}.one = insertelement {1} poison, i32 {2}, i32 0\n"
+        "%{0}.all = shufflevector {1} %{0}.one, {1} poison, <{3} x i32> zeroinitializer\n",
+        name, sums, group, lanes);
+    if (!is_x86) text += fmt::format("%{0}.bytes = bitcast {1} %{0}.all to {2}\n", name, sums, bytes);
+    return text;
+  };
+  const auto all_of = [&](std::string_view name) { return fmt::format("%{}.{}", name, is_x86 ? "all" : "bytes"); };
+  const std::string columns = is_x86 ? "%columns" : "%b";
+  std::string code = "%group = bitcast <4 x i8> %a to i32\n" + as_operand("columns", "%b");
+  if (kind.group == kind.lanes && by.has_order) {
+    // (a + 128) * b - 128 * b; the latter is the same for all groups that the lanes meet.
+    code += "%shifted = xor i32 %group, -2139062144\n" + splat("group", "%shifted") + splat("offset", "-2139062144") +
+            call("more", "%c", all_of("group"), columns) + call("less", "zeroinitializer", all_of("offset"), columns) +
+            fmt::format("%sum = sub {} %more, %less\n", sums);
+  } else {
+    const bool is_swapped = by.has_order && kind.group == "i8";
+    code += splat("group", "%group") +
+            (is_swapped ? call("sum", "%c", columns, all_of("group")) : call("sum", "%c", all_of("group"), columns));
+  }
+  const std::string name = fmt::format("{}_{}{}", by.name, kind.group, kind.lanes);
+  const std::string text = fmt::format(
+      "intrinsic {0}\nneeds {1}\n"
+      "computes input A[4] : {2}; input B[{4},4] : {3}; output C[j] : i32 += A[l] * B[j,l] where j={4}, l=4\nbody\n"
+      "declare {5} @{6}({5}, {7}, {7})\ndefine {5} @{0}({5} %c, <4 x i8> %a, {8} %b) {{\n{9}ret {5} %sum\n}}\nend\n",
+      name, by.needs, kind.group, kind.lanes, lanes, sums, by.code, operand, bytes, code);
+  return parse_intrinsics(text, name).front();
+}
+
+}  // namespace
+
+std::vector<IntrinsicPointer> dot_products(const Target& target) {
+  std::vector<IntrinsicPointer> result;
+  const std::string_view architecture = std::string_view(target.triple).substr(0, target.triple.find('-'));
+  for (const Kind& kind : kinds()) {
+    const auto by = std::find_if(kind.by.begin(), kind.by.end(), [&](const Instruction& instruction) {
+      return instruction.architecture == architecture && target.vector_bits >= instruction.vector_bits &&
+             missing_feature(target, std::string(instruction.needs)).empty();
+    });
+    if (by != kind.by.end()) result.push_back(dot_product(kind, *by));
+  }
+  return result;
+}
+
+bool are_dot_products(std::span<const IntrinsicPointer> intrinsics) {
+  static const std::vector<IntrinsicPointer> all = [] {
+    std::vector<IntrinsicPointer> made;
+    for (const Kind& kind : kinds())
+      for (const Instruction& by : kind.by) made.push_back(dot_product(kind, by));
+    return made;
+  }();
+  return std::all_of(intrinsics.begin(), intrinsics.end(), [](const IntrinsicPointer& intrinsic) {
+    return std::any_of(all.begin(), all.end(), [&](const IntrinsicPointer& own) { return *own == *intrinsic; });
+  });
+}
+
+}  // namespace graft::codegen
