@@ -31,8 +31,8 @@ Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limit
 Graph with_scales_in_weights(Graph graph);
 // Zero points of constant weights are subtracted of them, where the differences are integers of 8 bits.
 Graph with_zero_points_in_weights(Graph graph);
-// Of a graph as it was read: DequantizeLinear, an operator and QuantizeLinear (with a Relu that the range of the result
-// makes one with it) become the operator of integers that onnxruntime computes in their place.
+// For a graph as it was read: DequantizeLinear, an operator and QuantizeLinear (and a Relu between them that the range
+// of the result makes one with it) become the operator of integers that onnxruntime computes in their place.
 Graph with_integer_operators(Graph graph);
 Graph without_unused(const Graph& graph);
 

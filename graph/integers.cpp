@@ -89,7 +89,7 @@ class Integers {
   }
   bool is_one(const Quantised& of) const { return values_.known(of.scale)->size() == 1; }
   static bool is_byte(DType type) { return type == DType::u8 || type == DType::i8; }
-  // Of a zero point; u8 if it is left out.
+  // The type of the zero point; u8 if it is left out.
   DType type_of(const Quantised& of) const { return of.zero < 0 ? DType::u8 : values_.known(of.zero)->type; }
   bool is_same(int a, int b) const {
     return a == b || (a >= 0 && b >= 0 && values_.known(a)->type == values_.known(b)->type &&

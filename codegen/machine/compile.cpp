@@ -9,10 +9,15 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/emitter.h"
 #include "codegen/machine/fatal.h"
@@ -103,6 +108,32 @@ std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Targ
   if (missing.empty()) return std::nullopt;
   return base::Reason{fmt::format("intrinsic {} needs {}, which {} does not have", intrinsic.name, missing,
                                   target.cpu.empty() ? target.triple : target.cpu)};
+}
+
+LoopProgram without_foreign_intrinsics(LoopProgram program, const Target& target) {
+  if (program.intrinsics.empty()) return program;
+  const std::set<std::string> known = feature_names(target);
+  std::vector<int> to;  // by intrinsic
+  std::vector<IntrinsicPointer> own;
+  for (const IntrinsicPointer& intrinsic : program.intrinsics) {
+    const std::vector<std::string_view> features = base::split(intrinsic->needs, ',');
+    // Features of another architecture have no meaning for this one.
+    const bool has_meaning = std::all_of(features.begin(), features.end(), [&](std::string_view feature) {
+      const std::string_view name = base::trim(feature);
+      return name.empty() || known.contains(std::string(name.substr(1)));
+    });
+    const bool is_own = has_meaning && !lacks_feature(*intrinsic, target);
+    to.push_back(is_own ? int(own.size()) : -1);
+    if (is_own) own.push_back(intrinsic);
+  }
+  for (Loop& loop : program.loops)
+    if (loop.intrinsic >= 0) loop.intrinsic = to[std::size_t(loop.intrinsic)];
+  // In a remainder an intrinsic computes lanes that nothing has written, which is not possible in registers.
+  if (own.size() < program.intrinsics.size())
+    for (Buffer& buffer : program.buffers)
+      if (buffer.scope == Scope::registers) buffer.scope = Scope::memory;
+  program.intrinsics = std::move(own);
+  return program;
 }
 
 Signature signature(const LoopProgram& program, std::int64_t threads) {

@@ -119,6 +119,10 @@ base::Result<Object> compile(const LoopProgram& program, const Target& target); 
 // uses: LLVM gives up if it cannot generate code for one.
 std::optional<base::Reason> lacks_feature(const Intrinsic& intrinsic, const Target& target);
 
+// The program with plain loops in place of the nests of intrinsics that the target lacks: the same results, for a check
+// on another machine than the one that the program is for.
+LoopProgram without_foreign_intrinsics(LoopProgram program, const Target& target);
+
 // Throws the TargetError that compile would for this target, or where compile would give up on a small program for it.
 void check_target(const Target& target);
 // This machine: triple, cpu, features as LLVM sees them, vector bits and registers, cores, caches from sysfs.

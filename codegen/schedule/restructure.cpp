@@ -257,11 +257,97 @@ std::string reciprocal(Computation& computation, const Step& step) {
   return "";
 }
 
+// Text of the failure, empty if it applied.
+std::string unsign(Computation& computation, const Step& step) {
+  constexpr double half = 128;
+  const int number = stage_named(computation, step.stage), tensor = computation.tensor_named(step.subject);
+  if (number < 0) return fmt::format("there is no stage {}", step.stage);
+  Stage stage = computation.stages[std::size_t(number)];
+  const auto reads = [&](const Access& access) { return access.tensor == tensor; };
+  if (tensor < 0 || std::none_of(stage.value.loads.begin(), stage.value.loads.end(), reads))
+    return fmt::format("{} does not read {}", step.stage, step.subject);
+  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  if (computation.tensors[std::size_t(tensor)].dtype != DType::i8) return fmt::format("{} is not i8", step.subject);
+  const bool is_product = stage.value.nodes.size() == 3 && stage.value.root().op == Op::mul &&
+                          stage.value.nodes[0].op == Op::load && stage.value.nodes[1].op == Op::load;
+  if (!is_product || stage.combine != Combine::sum || is_floating(type) || bytes_of(type) < 4 || !stage.index.empty())
+    return fmt::format("{} is not a sum of products in i32", step.stage);
+  const std::size_t own = reads(stage.value.loads[0]) ? 0 : 1;
+  const Access read = stage.value.loads[own], other = stage.value.loads[1 - own];
+  if (read.padded || other.padded || !read.gathered.empty() || !other.gathered.empty() || other.tensor == tensor)
+    return fmt::format("{} is not two loads within their shapes", step.stage);
+
+  Stage shifted;  // the tensor, 128 more
+  const std::vector<std::int64_t> shape = computation.tensors[std::size_t(tensor)].shape;
+  Access element{tensor, {}, false};
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    shifted.axes.push_back({fmt::format("d{}", d), shape[d]});
+    element.index.push_back(Affine::variable(int(d)));
+  }
+  shifted.tensor = add_temporary(computation, fmt::format("{}.{}", step.stage, step.subject), DType::u8, shape);
+  shifted.value = Value::apply(
+      Op::cast_u8, Value::apply(Op::add, Value::apply(Op::cast_i32, Value::load(element)), Value::constant(half)));
+
+  Stage sums;  // of the other operand, over all that the stage sums over
+  std::vector<Affine> by(stage.axes.size());
+  std::vector<std::int64_t> kept;
+  const int spatial = computation.spatial_axes(stage);
+  std::vector<int> places;  // axes of the stage
+  for (int axis = 0; axis < int(stage.axes.size()); ++axis) {
+    const bool moves = std::any_of(other.index.begin(), other.index.end(),
+                                   [&](const Affine& form) { return form.coefficient(axis) != 0; });
+    if (axis < spatial && !moves) continue;
+    by[std::size_t(axis)] = Affine::variable(int(sums.axes.size()));
+    sums.axes.push_back(stage.axes[std::size_t(axis)]);
+    if (axis >= spatial) continue;
+    kept.push_back(stage.axes[std::size_t(axis)].extent);
+    places.push_back(axis);
+  }
+  sums.combine = Combine::sum;
+  sums.value = substitute(Value::load(other), by);
+  sums.tensor = add_temporary(computation, step.stage + ".offset", type, kept);
+
+  Access now = read;
+  now.tensor = shifted.tensor;
+  stage.value = own == 0 ? Value::apply(Op::mul, Value::load(now), Value::load(other))
+                         : Value::apply(Op::mul, Value::load(other), Value::load(now));
+  // What the stage has is that much too large.
+  const auto right = [&](const Access& whole) {
+    Access offset{sums.tensor, {}, false};
+    for (const int axis : places) offset.index.push_back(whole.index[std::size_t(axis)]);
+    return Value::apply(Op::sub, Value::load(whole),
+                        Value::apply(Op::mul, Value::constant(half), Value::load(std::move(offset))));
+  };
+  const int result = stage.tensor;
+  if (computation.tensors[std::size_t(result)].role == Role::temporary) {
+    for (Stage& reader : computation.stages)
+      for (const Access& access : reader.value.loads)
+        if (access.tensor == result && (access.padded || !access.gathered.empty()))
+          return fmt::format("{} is read beyond its shape, or at indices that are values", step.stage);
+    for (Stage& reader : computation.stages)
+      reader.value = replace_loads(reader.value, [&](const Access& access) {
+        return access.tensor == result ? std::optional(right(access)) : std::nullopt;
+      });
+    replace_stage(computation, number, {std::move(shifted), std::move(sums), std::move(stage)});
+    return "";
+  }
+  Stage whole;
+  whole.axes.assign(stage.axes.begin(), stage.axes.begin() + spatial);
+  whole.tensor = result;
+  stage.tensor = add_temporary(computation, step.stage + ".sum", type, computation.tensors[std::size_t(result)].shape);
+  Access sum{stage.tensor, {}, false};
+  for (int axis = 0; axis < spatial; ++axis) sum.index.push_back(Affine::variable(axis));
+  whole.value = right(sum);
+  replace_stage(computation, number, {std::move(shifted), std::move(sums), std::move(stage), std::move(whole)});
+  return "";
+}
+
 }  // namespace
 
 bool is_restructuring(StepKind kind) {
   return kind == StepKind::absorb || kind == StepKind::rfactor || kind == StepKind::winograd ||
-         kind == StepKind::layout || kind == StepKind::block || kind == StepKind::copy || kind == StepKind::reciprocal;
+         kind == StepKind::layout || kind == StepKind::block || kind == StepKind::copy ||
+         kind == StepKind::reciprocal || kind == StepKind::unsign;
 }
 
 base::Result<Restructured> restructured(const Computation& computation, const Schedule& schedule) {
@@ -272,6 +358,7 @@ base::Result<Restructured> restructured(const Computation& computation, const Sc
     if (step.kind == StepKind::layout || step.kind == StepKind::block) failure = relayout(result.computation, step);
     if (step.kind == StepKind::copy) failure = copy(result.computation, step);
     if (step.kind == StepKind::reciprocal) failure = reciprocal(result.computation, step);
+    if (step.kind == StepKind::unsign) failure = unsign(result.computation, step);
     if (step.kind == StepKind::rfactor) failure = rfactor(result.computation, step);
     if (step.kind == StepKind::winograd) {
       const base::Result<double> factor = winograd(result.computation, step);

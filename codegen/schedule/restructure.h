@@ -7,6 +7,9 @@
 //   copy S T a n    T copied for S: S.T[d..] = T[d..], or S.T[a, d..] = T[what S reads for n of a, from d = 0 on]
 //   reciprocal S l  what S divides by and what stays along l: S.reciprocal[x] = 1 / that, over the axes x that move it,
 //                   and S multiplies
+//   unsign S T      S sums products of T, of i8: S.T[d..] = T[d..] + 128 in u8, S.offset sums what T is multiplied
+//   with,
+//                   and 128 times that is subtracted of S where it is read (of an output: of S.sum, which S reads)
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
 

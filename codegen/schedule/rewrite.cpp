@@ -84,6 +84,7 @@ class Rewriter {
       case StepKind::block:
       case StepKind::copy:
       case StepKind::reciprocal:
+      case StepKind::unsign:
         break;
     }
     return "unknown step";

@@ -971,7 +971,8 @@ int whole_dimension(const std::vector<Affine>& index, int axis) {
 }
 
 // Steps after which operands that packing cannot turn have neighbours along a reduced axis in groups of `size`,
-// innermost: the temporary is stored so, or a copy of the parameter. "" if there are none, or it cannot be.
+// innermost: the temporary is stored so, or a copy of a parameter or of what pads it. "" if there are none, or it
+// cannot be.
 std::string groups_along(const Computation& computation, const Stage& stage, int axis, std::int64_t size) {
   if (stage.axes[std::size_t(axis)].extent % size != 0) return "";
   std::string text;
@@ -984,7 +985,9 @@ std::string groups_along(const Computation& computation, const Stage& stage, int
     const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
     if (dimension < 0 || tensor.is_literal()) return "";
     std::string name = tensor.name;
-    if (tensor.role != Role::temporary) {
+    // What pads has vectors for its rows alone.
+    const int writer = computation.stage_writing(access.tensor);
+    if (writer < 0 || is_padding_copy(computation.stages[std::size_t(writer)])) {
       name = fmt::format("{}.{}", name_of(computation, stage), tensor.name);
       text += fmt::format("copy {} {}\n", name_of(computation, stage), tensor.name);
     }
@@ -996,14 +999,65 @@ std::string groups_along(const Computation& computation, const Stage& stage, int
   return text;
 }
 
-// The sketches of one way to store operands; `prefix` are the steps that made this computation.
-void add_tensorized_sketches(const Computation& computation, const Target& target, int number,
-                             const IntrinsicPointer& intrinsic, const std::string& prefix, const std::string& suffix,
-                             std::vector<SketchSpace>& result) {
+// A computation after steps that restructure it.
+struct Form {
+  Computation computation;
+  std::string steps = {}, suffix = {};    // lines; of its sketches' names
+  std::vector<std::string> grouped = {};  // tensors that are stored in groups
+};
+
+// Nothing if the steps do not apply.
+std::optional<Form> with_steps(const Form& form, const std::string& lines, const std::string& suffix) {
+  Schedule schedule;
+  for (const std::string_view line : base::split(base::trim(lines), '\n'))
+    schedule.push_back(parse_step(line, "rules"));
+  base::Result<Restructured> changed = restructured(form.computation, schedule);
+  if (!changed) return std::nullopt;
+  Form made{std::move(changed.value().computation), form.steps + lines, form.suffix + suffix, form.grouped};
+  for (const Step& step : schedule)
+    if (step.kind == StepKind::layout) made.grouped.push_back(step.stage);
+  return made;
+}
+
+int stage_of(const Computation& computation, const std::string& tensor) {
+  return computation.stage_writing(computation.tensor_named(tensor));
+}
+
+// A stage that stores groups reads vectors along what is contiguous in its source, one for each place in a group.
+void add_grouping(const Computation& computation, const std::string& tensor, Builder& builder) {
+  constexpr std::int64_t widths[] = {8, 16};
+  const Stage& stage = computation.stages[std::size_t(stage_of(computation, tensor))];
+  const int last = int(stage.axes.size()) - 1;
+  if (!stage.index.empty() || stage.combine != Combine::none) return;
+  for (int axis = last - 1; axis >= 0; --axis) {
+    const auto& [along, extent] = stage.axes[std::size_t(axis)];
+    const bool is_contiguous =
+        std::all_of(stage.value.loads.begin(), stage.value.loads.end(),
+                    [&](const Access& access) { return stride_along(computation, access, axis) == 1; });
+    if (!is_contiguous || extent < shortest_vector_axis) continue;
+    std::vector<std::vector<std::int64_t>> sizes;
+    for (const std::int64_t width : widths)
+      if (width <= extent) sizes.push_back({width});
+    if (sizes.empty()) sizes.push_back({extent});
+    builder.line(fmt::format("tile {} {}{}", tensor, along, builder.sizes(argument_name(tensor) + "_" + along, sizes)));
+    std::string loops;
+    for (int other = 0; other < last; ++other) loops += fmt::format(" {}.0", stage.axes[std::size_t(other)].name);
+    const std::string group = stage.axes[std::size_t(last)].name + ".0";
+    builder.line(fmt::format("order {}{} {} {}.1", tensor, loops, group, along));
+    builder.line(fmt::format("vector {} {}.1", tensor, along));
+    builder.line(fmt::format("unroll {} {}", tensor, group));
+    return;
+  }
+}
+
+void add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
+                             const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
+  const Computation& computation = form.computation;
+  const int number = stage_of(computation, tensor);
   const Stage& stage = computation.stages[std::size_t(number)];
   for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
     Builder builder;
-    for (const std::string_view line : base::split(base::trim(prefix), '\n'))
+    for (const std::string_view line : base::split(base::trim(form.steps), '\n'))
       if (!line.empty()) builder.line(std::string(line));
     for (const int other : reductions(computation)) {
       if (other == number) continue;
@@ -1011,39 +1065,62 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
       const std::int64_t lanes = lanes_of(computation, plain, target);
       add_stage(computation, other, vector_axes(computation, plain, lanes).front(), lanes, target.threads, {}, builder);
     }
+    for (const std::string& grouped : form.grouped) add_grouping(computation, grouped, builder);
     if (!add_tensorized_stage(computation, number, *intrinsic, assignment, target.threads, builder)) continue;
     builder.line(to_text(*intrinsic));
     std::string name = fmt::format("{}_{}", name_of(computation, stage), intrinsic->name);
     for (const int axis : assignment.axes)
       if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
-    result.push_back(builder.finish(name + suffix));
+    result.push_back(builder.finish(argument_name(name + form.suffix)));
   }
 }
 
-// One sketch per intrinsic, reduction and way in which it holds the intrinsic; and those with operands stored in
-// groups of what the intrinsic sums.
+// The step after which a product of signed bytes is one of bytes without and bytes with a sign; "" for other products,
+// and where both operands are computed in the run: the sums of one of them must be known before.
+std::string unsigned_operand(const Computation& computation, const Stage& stage) {
+  if (!is_product(stage.value) || stage.value.loads.size() != 2) return "";
+  const auto tensor = [&](std::size_t load) -> const Tensor& {
+    return computation.tensors[std::size_t(stage.value.loads[load].tensor)];
+  };
+  if (tensor(0).dtype != DType::i8 || tensor(1).dtype != DType::i8) return "";
+  for (const std::size_t load : {0, 1})
+    if (tensor(load).role == Role::constant && tensor(1 - load).role != Role::constant)
+      return fmt::format("unsign {} {}\n", name_of(computation, stage), tensor(1 - load).name);
+  return "";
+}
+
+// One sketch per intrinsic, reduction and way in which it holds the intrinsic: as it is, with an operand that loses its
+// sign for an intrinsic that wants this, and each with operands stored in groups of what the intrinsic sums.
 void add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
   for (const IntrinsicPointer& intrinsic : intrinsics) {
+    const Stage& own = intrinsic->stage();
+    const auto takes = [&](DType type) {
+      return std::any_of(own.value.loads.begin(), own.value.loads.end(), [&](const Access& access) {
+        return intrinsic->computation.tensors[std::size_t(access.tensor)].dtype == type;
+      });
+    };
     for (const int number : reductions(computation)) {
-      add_tensorized_sketches(computation, target, number, intrinsic, "", "", result);
-      const Stage& stage = computation.stages[std::size_t(number)];
-      const Stage& own = intrinsic->stage();
+      std::vector<Form> forms = {{computation}};
+      const std::string unsign = unsigned_operand(computation, computation.stages[std::size_t(number)]);
+      std::string tensor = name_of(computation, computation.stages[std::size_t(number)]);
+      if (!unsign.empty() && takes(DType::i8) && takes(DType::u8)) {
+        auto form = with_steps(forms.front(), unsign, "_unsigned");
+        if (!form) continue;
+        if (const std::string sum = tensor + ".sum"; form->computation.tensor_named(sum) >= 0) tensor = sum;
+        forms = {std::move(*form)};
+      }
+      const Form first = forms.front();
+      const Stage& stage = first.computation.stages[std::size_t(stage_of(first.computation, tensor))];
       for (int summed = intrinsic->computation.spatial_axes(own); summed < int(own.axes.size()); ++summed) {
-        for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
-          const std::string prefix = groups_along(computation, stage, axis, own.axes[std::size_t(summed)].extent);
-          if (prefix.empty()) continue;
-          Schedule schedule;
-          for (const std::string_view line : base::split(base::trim(prefix), '\n'))
-            schedule.push_back(parse_step(line, "rules"));
-          const base::Result<Restructured> form = restructured(computation, schedule);
-          if (!form) continue;
-          const int moved =
-              form->computation.stage_writing(form->computation.tensor_named(name_of(computation, stage)));
-          add_tensorized_sketches(form->computation, target, moved, intrinsic, prefix,
-                                  fmt::format("_groups_of_{}", stage.axes[std::size_t(axis)].name), result);
+        for (int axis = first.computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
+          const std::string groups = groups_along(first.computation, stage, axis, own.axes[std::size_t(summed)].extent);
+          if (groups.empty()) continue;
+          auto form = with_steps(first, groups, fmt::format("_groups_of_{}", stage.axes[std::size_t(axis)].name));
+          if (form) forms.push_back(std::move(*form));
         }
       }
+      for (const Form& form : forms) add_tensorized_sketches(form, tensor, target, intrinsic, result);
     }
   }
 }

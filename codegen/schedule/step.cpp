@@ -36,6 +36,7 @@ std::string_view subject_of(StepKind kind) {
     case StepKind::pack:
     case StepKind::prefetch:
     case StepKind::copy:
+    case StepKind::unsign:
       return "a tensor";
     case StepKind::bind:
       return "a kind of loop";
@@ -135,7 +136,8 @@ Step step_from_words(const std::vector<std::string_view>& words, std::string_vie
     }
     ++next;
   }
-  if (step.kind == StepKind::fuse || step.kind == StepKind::absorb || step.kind == StepKind::reciprocal) {
+  if (step.kind == StepKind::fuse || step.kind == StepKind::absorb || step.kind == StepKind::reciprocal ||
+      step.kind == StepKind::unsign) {
     if (!step.loops.empty()) throw base::UserError(place, fmt::format("{}: unexpected '{}'", words[0], step.loops[0]));
   } else if (step.kind != StepKind::copy && (sizes_of(step.kind) > 0 ? step.sizes.empty() : step.loops.empty())) {
     throw base::UserError(

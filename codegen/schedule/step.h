@@ -15,7 +15,7 @@ namespace graft::codegen {
 // that they made. The effect of a step's name never changes; a step with another effect, even a better one, gets a new
 // name, and the old one stays. tests/datasets/frozen checks this with programs of every step.
 //
-// The form and effect of each: step_forms.h. absorb, rfactor, winograd, reciprocal and layout come before all
+// The form and effect of each: step_forms.h. absorb, rfactor, winograd, reciprocal, unsign and layout come before all
 // others, tile and order before a stage's other steps, the steps of a stage that is computed within another one after
 // that compute.
 #define GRAFT_STEPS(X) \
@@ -28,7 +28,8 @@ namespace graft::codegen {
   X(pack)              \
   X(fuse)              \
   X(absorb)            \
-  X(compute) X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind) X(lanes) X(reciprocal)
+  X(compute)           \
+  X(rfactor) X(winograd) X(tensorize) X(prefetch) X(layout) X(block) X(copy) X(bind) X(lanes) X(reciprocal) X(unsign)
 
 enum class StepKind {
 #define X(name) name,
@@ -41,7 +42,7 @@ std::vector<std::string> step_names();
 struct Step {
   StepKind kind = StepKind::tile;
   std::string stage;
-  // tile, rfactor, reciprocal: axis; pack, prefetch, copy: tensor; fuse: consumer; absorb, compute: producer;
+  // tile, rfactor, reciprocal: axis; pack, prefetch, copy, unsign: tensor; fuse: consumer; absorb, compute: producer;
   // tensorize: intrinsic; bind: kind; else empty
   std::string subject;
   // layout, block: stored dimensions; copy: axes; order, bind, vector, unroll, parallel, tensorize, prefetch, lanes;

@@ -71,6 +71,11 @@ constexpr std::array forms = {
     StepForm{reciprocal, "reciprocal STAGE AXIS", "reciprocal Y j",
              "The stage STAGE.reciprocal computes 1 / divisors that stay along AXIS, and STAGE multiplies by it: for "
              "divisors whose reciprocals are normal numbers, 2^-126 to 2^126 in f32."},
+    StepForm{
+        unsign, "unsign STAGE TENSOR", "unsign C A",
+        "STAGE, a sum of products, reads TENSOR, of i8, as the stage STAGE.TENSOR of u8 that is 128 more. The stage "
+        "STAGE.offset sums what TENSOR is multiplied with, and 128 times that is subtracted again: where STAGE is "
+        "read, or, of an output, where STAGE writes what the stage STAGE.sum has."},
 };
 
 constexpr bool in_order() {

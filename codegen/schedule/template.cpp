@@ -75,8 +75,14 @@ std::vector<std::string> argument_names(const std::vector<Draft>& drafts) {
 
 class Reader {
  public:
-  Reader(std::string_view text, std::string_view place, const Workload& workload, const Target& target)
-      : text_(text), place_(place), workload_(workload), target_(target), computation_(workload.padded()) {
+  Reader(std::string_view text, std::string_view place, const Workload& workload, const Target& target,
+         std::span<const IntrinsicPointer> intrinsics)
+      : text_(text),
+        place_(place),
+        workload_(workload),
+        target_(target),
+        intrinsics_(intrinsics),
+        computation_(workload.padded()) {
     for (const Stage& stage : computation_.stages) {
       for (const Axis& axis : stage.axes) {
         constants_[computation_.tensors[std::size_t(stage.tensor)].name + "." + axis.name] = axis.extent;
@@ -180,7 +186,7 @@ class Reader {
       return drafts;
     }
     std::vector<std::string> names;
-    for (SketchSpace& derived : derive_sketches(computation_, target_)) {
+    for (SketchSpace& derived : derive_sketches(computation_, target_, intrinsics_)) {
       names.push_back(derived.sketch->name);
       if (!block.rule.empty() && derived.sketch->name != block.rule) continue;
       if (!block.steps.empty()) {
@@ -481,14 +487,16 @@ class Reader {
   std::string place_;
   const Workload& workload_;
   const Target& target_;
+  std::span<const IntrinsicPointer> intrinsics_;
   Computation computation_;
   std::map<std::string, std::int64_t> constants_;
 };
 
 }  // namespace
 
-Space parse_space(std::string_view text, std::string_view place, const Workload& workload, const Target& target) {
-  return Reader(text, place, workload, target).space();
+Space parse_space(std::string_view text, std::string_view place, const Workload& workload, const Target& target,
+                  std::span<const IntrinsicPointer> intrinsics) {
+  return Reader(text, place, workload, target, intrinsics).space();
 }
 
 }  // namespace graft::codegen

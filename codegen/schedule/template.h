@@ -25,6 +25,7 @@
 // Without a domain, all alternatives are allowed, and for the sizes of a tile step all usual chains.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "codegen/schedule/space.h"
@@ -32,7 +33,8 @@
 namespace graft::codegen {
 
 // Throws UserError ("<place>:<line>:<column>: ..."). Conditions on arguments of one domain are applied to its rows
-// here; the space applies the others.
-Space parse_space(std::string_view text, std::string_view place, const Workload& workload, const Target& target);
+// here; the space applies the others. `from rules` has sketches for these intrinsics.
+Space parse_space(std::string_view text, std::string_view place, const Workload& workload, const Target& target,
+                  std::span<const IntrinsicPointer> intrinsics = {});
 
 }  // namespace graft::codegen

@@ -143,8 +143,16 @@ std::string summed(const Call& call, Expression& expression, const Sum& sum, con
   return is_apart ? fmt::format("{} - {} * {}", value, of_x.text, load("S", sum.own)) : value;
 }
 
+// An operand of one element as a load, never as its number: layers that differ in it alone are one kernel.
+std::string parameter(const Call& call, Expression& expression, int number) {
+  const Shape& shape = call.shape(number);
+  if (elements_of(shape) != 1)
+    throw Malformed{fmt::format("operand {} is {}, which is not one element", number, to_text(shape))};
+  return expression.operand(number, Index(shape.size(), "0"));
+}
+
 // What a sum is multiplied with, alpha * x * w / y: operands of scales, that of the weights one or one for each place
-// of its only dimension, `channel`. Known ones are one number for each of these.
+// of its only dimension, `channel`. Known ones are one number for each of these, computed before a run.
 std::string factor(const Call& call, Expression& expression, int x, int w, int y, const std::string& channel,
                    double alpha = 1) {
   for (const int number : {x, w, y})
@@ -152,23 +160,22 @@ std::string factor(const Call& call, Expression& expression, int x, int w, int y
       throw Unsupported{fmt::format("a scale of type {}", codegen::name_of(call.type(number)))};
   const bool is_known = call.is_known(x) && call.is_known(w) && call.is_known(y);
   const bool is_one = elements_of(call.shape(w)) == 1;
-  if (is_known && is_one)
-    return number_text(double(float(alpha) * float(call.scalar(x)) * float(call.scalar(w)) / float(call.scalar(y))));
-  const std::string scaled =
-      alpha == 1 ? expression.scalar(x) : fmt::format("{} * {}", number_text(alpha), expression.scalar(x));
+  const std::string first = alpha == 1 ? "" : fmt::format("{} * ", number_text(alpha));
   const auto value = [&](const std::string& at) {
-    return fmt::format("{} * {} / {}", scaled, is_one ? expression.scalar(w) : expression.operand(w, {at}),
-                       expression.scalar(y));
+    return fmt::format("{}{} * {} / {}", first, parameter(call, expression, x),
+                       is_one ? parameter(call, expression, w) : expression.operand(w, {at}),
+                       parameter(call, expression, y));
   };
   if (!is_known) return fmt::format("({})", value(channel));
-  expression.stage("M", DType::f32, {{"m", elements_of(call.shape(w))}}, value("m"));
-  return load("M", {channel});
+  expression.stage("M", DType::f32, is_one ? Axes{} : Axes{{"m", elements_of(call.shape(w))}}, value("m"));
+  return load("M", is_one ? Index{} : Index{channel});
 }
 
+// round(sum * factor) and the zero point, in the type's range.
 std::string requantised(const Call& call, Expression& expression, const std::string& sum, const std::string& factor,
                         int zero, DType type) {
   std::string value = fmt::format("round(cast_f32({}) * {})", sum, factor);
-  if (call.has(zero)) value += fmt::format(" + cast_f32({})", expression.scalar(zero));
+  if (call.has(zero)) value += fmt::format(" + cast_f32({})", parameter(call, expression, zero));
   return saturated(type, value);
 }
 

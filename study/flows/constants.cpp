@@ -85,7 +85,7 @@ std::vector<std::string> PreparedAhead::prepared(const codegen::Computation& com
   }
   const codegen::Target host = codegen::host_target();
   if (!preparing_) {
-    auto object = codegen::compile(halves_.prepare, host);
+    auto object = codegen::compile(codegen::without_foreign_intrinsics(halves_.prepare, host), host);
     if (!object) throw base::Failure("preparing constants: " + object.reason().text);
     preparing_ = std::move(object).value();
   }

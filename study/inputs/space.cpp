@@ -21,7 +21,8 @@ namespace {
 
 codegen::Space space_of_file(const std::string& file, const codegen::Workload& workload,
                              const codegen::Target& target) {
-  codegen::Space space = codegen::parse_space(base::read_file(file), file, workload, target);
+  codegen::Space space =
+      codegen::parse_space(base::read_file(file), file, workload, target, codegen::dot_products(target));
   base::Stream stream(0, "space");
   try {
     search::Programs programs(target);

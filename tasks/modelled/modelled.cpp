@@ -214,7 +214,7 @@ class ModelledMeasurer : public Measurer {
     made.time = time_of(*made.program, platform_, modelled_.caches, modelled_.memo.get());
     if (made.time && made.time->unsupported.empty() &&
         !modelled_.host_checks->knows(candidate.workload, made.program_hash))
-      made.host = compile_for_host(*made.program, host_);
+      made.host = compile_for_host(codegen::without_foreign_intrinsics(*made.program, host_), host_);
     return made;
   }
 

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "codegen/expression/padding.h"
 #include "codegen/expression/parse.h"
+#include "codegen/expression/reference.h"
 #include "tests/expression/support.h"
 
 namespace graft::codegen {
@@ -49,6 +52,56 @@ TEST(Workload, canonical_text_has_all_parameters_in_order_and_the_type_last) {
   EXPECT_EQ(parse_workload("resnet18.C2").text(), canonical);
   EXPECT_EQ(parse_workload(canonical).text(), canonical);
   EXPECT_EQ(hash(parse_workload("resnet18.C2")), hash(Workload{canonical}));
+}
+
+// The dimensions of a tensor's elements in another order: dimension d of the result is dimension order[d].
+std::vector<double> turned(const Elements& from, const std::vector<std::int64_t>& shape,
+                           const std::vector<std::size_t>& order) {
+  std::vector<double> to;
+  std::vector<std::int64_t> at(shape.size(), 0);
+  for (std::size_t e = 0; e < from.size(); ++e) {
+    std::int64_t offset = 0;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const auto own = std::find(order.begin(), order.end(), d) - order.begin();
+      offset = offset * shape[d] + at[std::size_t(own)];
+    }
+    to.push_back(from[std::size_t(offset)]);
+    for (std::size_t d = order.size(); d-- > 0;) {
+      if (++at[d] < shape[order[d]]) break;
+      at[d] = 0;
+    }
+  }
+  return to;
+}
+
+TEST(Workload, ChannelsLastComputeTheSameOfTurnedOperands) {
+  using Order = std::vector<std::size_t>;
+  const Order last = {0, 2, 3, 1};
+  const std::tuple<std::string, std::string, Order> pairs[] = {
+      {"conv2d", "(n=2,c=3,h=7,w=8,k=4,r=3,s=2,stride=2,pad=1)", {2, 3, 1, 0}},
+      {"depthwise_conv2d", "(n=2,c=3,h=7,w=8,r=3,s=2,stride=2,pad=1)", {1, 2, 0}},
+      {"max_pool2d", "(n=2,c=3,h=7,w=8,r=3,s=2,stride=2,pad=1)", {}},
+      {"avg_pool2d", "(n=2,c=3,h=7,w=8,r=3,s=2,stride=2,pad=1)", {}},
+  };
+  for (const auto& [name, parameters, weights] : pairs) {
+    SCOPED_TRACE(name);
+    const Computation first = parse_workload(name + parameters).computation(),
+                      second = parse_workload(name + "_nhwc" + parameters).computation();
+    const Reference expected = reference(first, 1);
+    std::vector<Elements> operands(second.tensors.size());
+    for (const auto& [tensor, order] : {std::pair<std::string, Order>("X", last), {"W", weights}}) {
+      if (second.tensor_named(tensor) < 0) continue;
+      const std::size_t from = std::size_t(first.tensor_named(tensor));
+      operands[std::size_t(second.tensor_named(tensor))] =
+          Elements(turned(expected.tensors[from], first.tensors[from].shape, order));
+    }
+    const Reference is = reference(second, std::move(operands));
+    const std::size_t y = std::size_t(first.tensor_named("Y"));
+    const std::vector<double> should = turned(expected.tensors[y], first.tensors[y].shape, last);
+    const Elements& got = is.tensors[std::size_t(second.tensor_named("Y"))];
+    ASSERT_EQ(got.size(), should.size());
+    for (std::size_t e = 0; e < should.size(); ++e) EXPECT_NEAR(got[e], should[e], 1e-12) << e;
+  }
 }
 
 TEST(Workload, every_operator_is_among_the_examples_and_comes_back) {

@@ -303,7 +303,7 @@ TEST(Quantised, ZeroPointsLeaveProductsOfBytes) {
   const Plan plan = planned(ready, target, "m.onnx");
   ASSERT_EQ(plan.kernels.size(), 1u);
   const std::string text = plan.kernels[0].workload.text();
-  EXPECT_TRUE(contains(text, ": i32 += x1[b,i,y0 + u0,y1 + u1] * x0[o,i,u0,u1];")) << text;
+  EXPECT_TRUE(contains(text, ": i32 += x4[b,i,y0 + u0,y1 + u1] * x3[o,i,u0,u1];")) << text;
   EXPECT_FALSE(contains(text, "- 7) *")) << text;
 }
 

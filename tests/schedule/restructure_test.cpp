@@ -186,6 +186,45 @@ TEST(Reciprocal, WhatDoesNotApplyHasAReason) {
   }
 }
 
+TEST(Unsign, SumsOfSignedBytesAreThoseOfBytesWithoutASign) {
+  for (const char* text : {
+           "input A[5,12] : i8; constant B[12,7] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=5, j=7, l=12",
+           "input A[5,12] : i8; constant B[12,7] : i8; input c[7] : i32; "
+           "C[i,j] : i32 += B[l,j] * A[i,l]; output Y[i,j] : i8 = saturate_i8(round(cast_f32(C[i,j] + c[j]) / 8)) "
+           "where i=5, j=7, l=12",
+           "input A[1,4,6,6] : i8; constant B[3,4,3,3] : i8; "
+           "P[b,i,p,q] : i8 = pad(A[b,i,p - 1,q - 1], -5) where b=1, i=4, p=8, q=8; "
+           "output C[b,o,y,x] : i32 += P[b,i,y + u,x + v] * B[o,i,u,v] where b=1, i=4, o=3, y=6, x=6, u=3, v=3",
+       }) {
+    SCOPED_TRACE(text);
+    const Computation c = computed(text);
+    const std::string operand = c.tensor_named("P") >= 0 ? "P" : "A";
+    const auto program = lower(c, steps("unsign C " + operand + "\n"), 4);
+    ASSERT_TRUE(program.ok()) << program.reason().text;
+    EXPECT_LE(worst_excess(c, *program, 1), 0);
+    const std::string made = to_text(*program);
+    EXPECT_TRUE(contains(made, "C." + operand + "[")) << made;
+    EXPECT_TRUE(contains(made, "128 * C.offset[")) << made;
+  }
+}
+
+TEST(Unsign, WhatDoesNotApplyHasAReason) {
+  const std::pair<const char*, const char*> refusals[] = {
+      {"unsign X A", "there is no stage X"},
+      {"unsign C D", "C does not read D"},
+      {"unsign C B", "B is not i8"},
+      {"unsign M A", "M is not a sum of products in i32"},
+  };
+  const Computation c = computed(
+      "input A[4,9] : i8; input B[9,3] : u8; input D[2] : i8; output C[i,j] : i32 += A[i,l] * B[l,j]; "
+      "output M[i] : i8 max= A[i,l] where i=4, j=3, l=9");
+  for (const auto& [text, words] : refusals) {
+    const auto program = lower(c, steps(text), 1);
+    ASSERT_FALSE(program.ok()) << text;
+    EXPECT_TRUE(contains(program.reason().text, words)) << program.reason().text;
+  }
+}
+
 TEST(Compute, TheTileHoldsWhatIsReadFromThereOn) {
   const Computation c = computed("conv2d_nchwc(c=4,h=8,w=6,k=8,r=3,s=3,pad=1,block=4)");
   const auto program = lower(c,

@@ -40,7 +40,8 @@ TEST(Step, EveryKindIsReadAndWritten) {
       "copy C A i 4 j 2\n"
       "bind C thread_x i.0 j.1\n"
       "lanes C l.2\n"
-      "reciprocal Y j\n");
+      "reciprocal Y j\n"
+      "unsign C A\n");
   ASSERT_EQ(schedule.size(), step_names().size());
   for (std::size_t i = 0; i < schedule.size(); ++i) {
     EXPECT_EQ(schedule[i].kind, StepKind(i));

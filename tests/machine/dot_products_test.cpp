@@ -1,0 +1,181 @@
+// graft's own dot products of bytes: which targets have them, that spaces by rule reach them in products and windows,
+// and that what they compute is exact.
+#include "codegen/machine/dot_products.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "codegen/expression/workload.h"
+#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/space.h"
+#include "tests/machine/support.h"
+#include "tests/support/judged_space.h"
+#include "tests/support/programs.h"
+#include "tests/support/refusal.h"
+
+namespace graft::codegen {
+namespace {
+
+using namespace test;
+
+Target target_of(const std::string& triple, const std::string& cpu, const std::string& features, int bits) {
+  Target target;
+  target.triple = triple, target.cpu = cpu, target.features = features;
+  target.vector_bits = bits, target.vector_registers = 32;
+  return target;
+}
+
+const std::string x86 = "x86_64-unknown-linux-gnu", arm = "aarch64-unknown-linux-gnu",
+                  riscv = "riscv64-unknown-linux-gnu";
+
+std::vector<std::string> names_for(const Target& target) {
+  std::vector<std::string> names;
+  for (const IntrinsicPointer& intrinsic : dot_products(target)) names.push_back(intrinsic->name);
+  return names;
+}
+
+TEST(DotProducts, TargetsHaveThoseOfTheirInstructions) {
+  using Names = std::vector<std::string>;
+  const Names widest = {"vpdpbusd_512_u8i8", "vpdpbusd_512_i8u8", "vpdpbusd_512_i8i8"};
+  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 512)), widest);
+  EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "+avx512vnni", 512)), widest);
+  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 256)),
+            (Names{"vpdpbusd_256_u8i8", "vpdpbusd_256_i8u8", "vpdpbusd_256_i8i8"}));
+  EXPECT_EQ(names_for(target_of(x86, "alderlake", "", 256)),
+            (Names{"vpdpbusd_vex_u8i8", "vpdpbusd_vex_i8u8", "vpdpbusd_vex_i8i8"}));
+  EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "", 512)), Names());
+  EXPECT_EQ(names_for(target_of(arm, "cortex-a76", "", 128)), (Names{"sdot_i8i8", "udot_u8u8"}));
+  EXPECT_EQ(names_for(target_of(arm, "cortex-a72", "", 128)), Names());
+  EXPECT_EQ(names_for(target_of(arm, "neoverse-v1", "+i8mm", 128)),
+            (Names{"usdot_u8i8", "usdot_i8u8", "sdot_i8i8", "udot_u8u8"}));
+  EXPECT_EQ(names_for(target_of(riscv, "generic-rv64", "+m,+a,+f,+d,+v", 256)), Names());
+}
+
+TEST(DotProducts, TheirTextsAreKnownAsOwn) {
+  const auto own = dot_products(target_of(x86, "sapphirerapids", "", 512));
+  EXPECT_TRUE(are_dot_products(own));
+  EXPECT_TRUE(are_dot_products(parse_intrinsics(to_text(*own[0]), "again")));
+  EXPECT_FALSE(are_dot_products(parse_intrinsics(replaced(to_text(*own[0]), "%sum\n", "%c\n"), "other")));
+}
+
+struct Types {
+  std::string data, weights;
+};
+const Types all_types[] = {{"u8", "i8"}, {"i8", "u8"}, {"i8", "i8"}, {"u8", "u8"}};
+
+std::vector<std::string> workloads(const Types& of) {
+  const auto typed = [&](std::string text) {
+    for (std::size_t at; (at = text.find("DATA")) != std::string::npos;) text.replace(at, 4, of.data);
+    for (std::size_t at; (at = text.find("WEIGHTS")) != std::string::npos;) text.replace(at, 7, of.weights);
+    return text;
+  };
+  return {
+      typed("input A[9,24] : DATA; constant B[24,35] : WEIGHTS; output C[i,j] : i32 += A[i,l] * B[l,j] "
+            "where i=9, j=35, l=24"),
+      typed("input A[9,22] : DATA; input B[22,35] : WEIGHTS; output C[i,j] : i32 += A[i,l] * B[l,j] "
+            "where i=9, j=35, l=22"),
+      typed("input X[1,8,9,17] : DATA; constant W[20,8,3,3] : WEIGHTS; "
+            "P[b,i,p,q] : DATA = pad(X[b,i,p - 1,q - 1], 3) where b=1, i=8, p=11, q=19; "
+            "T[b,o,y,x] : i32 += P[b,i,y + u,x + v] * W[o,i,u,v] where b=1, i=8, o=20, y=9, x=17, u=3, v=3; "
+            "output Y[b,o,y,x] : u8 = saturate_u8(round(cast_f32(T[b,o,y,x] + 5) * 0.0625) + 7) "
+            "where b=1, o=20, y=9, x=17"),
+      typed("input X[1,8,6,18] : DATA; constant W[20,8,1,1] : WEIGHTS; "
+            "output Y[b,o,y,x] : i32 += X[b,i,2*y,x] * W[o,i,0,0] where b=1, i=8, o=20, y=3, x=18"),
+      typed("input X[1,6,7,12] : DATA; constant W[3,3,12,20] : WEIGHTS; "
+            "output Y[b,y,x,o] : i32 += X[b,y + u,x + v,i] * W[u,v,i,o] where b=1, i=12, o=20, y=4, x=5, u=3, v=3"),
+  };
+}
+
+// The sketches of a space that hold a dot product.
+std::vector<SketchSpace> with_dot_products(const Workload& workload, const Target& target) {
+  std::vector<SketchSpace> found;
+  const Space space = derive_space(workload, target, dot_products(target));
+  for (const SketchSpace& part : space.sketches())
+    if (!part.sketch->intrinsics.empty()) found.push_back(part);
+  return found;
+}
+
+TEST(DotProducts, ProductsAndWindowsOfTheSpaceByRuleAreExact) {
+  const Target host = host_target();
+  if (dot_products(host).empty()) GTEST_SKIP() << host.cpu << " has no dot products of bytes";
+  for (const Types& types : all_types)
+    for (const std::string& text : workloads(types)) {
+      SCOPED_TRACE(text);
+      const Workload workload = parse_workload(text);
+      const std::vector<SketchSpace> parts = with_dot_products(workload, host);
+      const bool is_unsigned = types.data == "u8" && types.weights == "u8";
+      if (host.triple.starts_with("x86")) {
+        EXPECT_EQ(parts.empty(), is_unsigned);
+      }
+      for (const SketchSpace& part : parts) {
+        SCOPED_TRACE(to_text(*part.sketch));
+        const JudgedSpace space(workload, host, {part});
+        base::Stream stream(3, text);
+        for (int draw = 0; draw < 3; ++draw) {
+          const auto lowered = program(space.sample(stream), host);
+          ASSERT_TRUE(lowered.ok()) << lowered.reason().text;
+          expect_as_reference(*lowered, workload.computation(), host);
+        }
+      }
+    }
+}
+
+// Code for targets that this host is not: their instruction is in it.
+TEST(DotProducts, OtherTargetsGetTheirInstructions) {
+  for (const auto& [target, types, instruction] :
+       {std::tuple(target_of(arm, "cortex-a76", "", 128), all_types[2], "sdot"),
+        std::tuple(target_of(arm, "cortex-a76", "", 128), all_types[3], "udot"),
+        std::tuple(target_of(arm, "neoverse-v1", "+i8mm", 128), all_types[0], "usdot"),
+        std::tuple(target_of(x86, "alderlake", "", 256), all_types[0], "vpdpbusd"),
+        std::tuple(target_of(x86, "sapphirerapids", "", 256), all_types[2], "vpdpbusd")}) {
+    for (const std::string& text : workloads(types)) {
+      SCOPED_TRACE(std::string(instruction) + ": " + text);
+      const Workload workload = parse_workload(text);
+      const std::vector<SketchSpace> parts = with_dot_products(workload, target);
+      ASSERT_FALSE(parts.empty());
+      base::Stream stream(4, text);
+      const auto lowered = program(JudgedSpace(workload, target, {parts.front()}).sample(stream), target);
+      ASSERT_TRUE(lowered.ok()) << lowered.reason().text;
+      const auto listed = listing(*lowered, target);
+      ASSERT_TRUE(listed.ok()) << listed.reason().text;
+      EXPECT_TRUE(contains(listed->assembly, instruction)) << listed->assembly;
+      // A machine without it computes the same in plain loops.
+      Target plain = target_of(x86, "x86-64-v3", "", 256);
+      if (host_target().triple.starts_with("x86")) {
+        const LoopProgram loops = without_foreign_intrinsics(*lowered, plain);
+        EXPECT_TRUE(loops.intrinsics.empty());
+        expect_as_reference(loops, workload.computation(), plain);
+      }
+    }
+  }
+}
+
+// Signed data lose their sign on x86-64, so that one instruction does for a group.
+TEST(DotProducts, SignedDataBecomeUnsigned) {
+  const Target target = target_of(x86, "sapphirerapids", "", 512);
+  bool found = false;
+  for (const SketchSpace& part : with_dot_products(parse_workload(workloads(all_types[2])[2]), target)) {
+    const std::string text = to_text(*part.sketch);
+    if (!contains(text, "unsign T P\n")) continue;
+    found = true;
+    EXPECT_TRUE(contains(text, "layout T.P 0 1/4 2 3 1%4\n")) << text;
+    EXPECT_TRUE(contains(text, "fuse T Y")) << text;
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(DotProducts, ASpaceOfAFileBeginsWithThemFromRules) {
+  const Target target = target_of(x86, "sapphirerapids", "", 512);
+  const Workload workload = parse_workload(workloads(all_types[0])[0]);
+  const Space space =
+      parse_space("from rules\n$spread{|parallel C i.0}\n", "test", workload, target, dot_products(target));
+  EXPECT_TRUE(std::any_of(space.sketches().begin(), space.sketches().end(),
+                          [](const SketchSpace& part) { return !part.sketch->intrinsics.empty(); }));
+}
+
+}  // namespace
+}  // namespace graft::codegen
