@@ -69,6 +69,15 @@ std::vector<double> coordinates_of(const std::vector<Scale>& scales, const std::
   return coordinates;
 }
 
+// Of a part with a resolver: what meets all constraints, if that is found near to the candidate.
+void meet_constraints(const SketchSpace& part, Candidate& candidate, int kept, base::Stream& stream) {
+  if (part.resolver == nullptr || candidate.arguments.size() != part.sketch->arguments.size() ||
+      part.resolver->violated(candidate.arguments).empty())
+    return;
+  base::Result<std::vector<std::int64_t>> met = part.resolver->near(candidate.arguments, kept, stream);
+  if (met) candidate.arguments = std::move(met).value();
+}
+
 bool in_domains(const SketchSpace& part, const Candidate& candidate) {
   return std::all_of(part.domains.begin(), part.domains.end(), [&](const Domain& domain) {
     for (std::size_t row = 0; row < domain.values.size(); ++row) {
@@ -192,6 +201,10 @@ base::Result<std::uint64_t> Space::identity_in(const SketchSpace& part, const Ca
     for (const Condition& condition : part.forbids) {
       if (forbids(condition, candidate.arguments)) return base::Reason{"forbid " + condition.text};
     }
+    if (part.resolver != nullptr) {
+      if (const std::string what = part.resolver->violated(candidate.arguments); !what.empty())
+        return base::Reason{"not met: " + what};
+    }
   }
   return judge.identity(candidate);
 }
@@ -226,8 +239,11 @@ base::Result<Candidate> Space::admitted(const Candidate& candidate, Judge& judge
   const SketchSpace* const part = part_of(candidate);
   if (part != nullptr && is_listed(*part) && candidate.arguments.size() == part->sketch->arguments.size())
     return listed_near(*part, candidate, nullptr);
-  if (const base::Result<std::uint64_t> found = identity(candidate, judge); !found) return found.reason();
-  return candidate;
+  Candidate met = candidate;
+  base::Stream stream(codegen::hash(candidate), "admitted");
+  if (part != nullptr) meet_constraints(*part, met, -1, stream);
+  if (const base::Result<std::uint64_t> found = identity(met, judge); !found) return found.reason();
+  return met;
 }
 
 base::Result<Candidate> Space::draw(base::Stream& stream, Judge& judge) const {
@@ -242,8 +258,14 @@ base::Result<Candidate> Space::draw(base::Stream& stream, Judge& judge) const {
     }
     const SketchSpace& part = sketches_[chosen];
     Candidate candidate{workload_, part.sketch, std::vector<std::int64_t>(part.sketch->arguments.size())};
-    for (const Domain& domain : part.domains) {
-      put(domain, std::size_t(stream.below(std::int64_t(domain.values.size()))), candidate.arguments);
+    if (part.resolver != nullptr) {
+      base::Result<std::vector<std::int64_t>> resolved = part.resolver->sample(stream);
+      if (!resolved) return resolved.reason();
+      candidate.arguments = std::move(resolved).value();
+    } else {
+      for (const Domain& domain : part.domains) {
+        put(domain, std::size_t(stream.below(std::int64_t(domain.values.size()))), candidate.arguments);
+      }
     }
     const base::Result<std::uint64_t> result = identity_in(part, candidate, judge);
     if (result) return candidate;
@@ -288,6 +310,7 @@ base::Result<Candidate> Space::mutate(const Candidate& candidate, base::Stream& 
     Candidate changed = candidate;
     put(domain, row, changed.arguments);
     if (is_listed(*part)) changed = listed_near(*part, changed, &candidate);
+    meet_constraints(*part, changed, domain.arguments.front(), stream);
     if (changed.arguments == candidate.arguments) continue;  // the only point of its sketch
     const base::Result<std::uint64_t> after = identity_in(*part, changed, judge);
     if (after && changes(domain, *after)) return changed;
@@ -312,6 +335,7 @@ base::Result<Candidate> Space::crossover(const Candidate& a, const Candidate& b,
       }
     }
     if (is_listed(*part)) child = listed_near(*part, child, nullptr);
+    meet_constraints(*part, child, -1, stream);
     const base::Result<std::uint64_t> result = identity_in(*part, child, judge);
     if (result) return child;
     last = result.reason().text;
@@ -417,6 +441,7 @@ std::uint64_t Space::hash() const {
       }
     }
     for (const Condition& condition : sketch.forbids) value = base::hash_combine(value, codegen::hash(condition));
+    if (sketch.resolver != nullptr) value = base::hash_combine(value, sketch.resolver->hash());
   }
   for (const Listed& listed : listed_) {
     for (const Candidate& point : listed.points) value = base::hash_combine(value, codegen::hash(point));

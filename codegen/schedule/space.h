@@ -30,10 +30,25 @@ struct Domain {
   bool operator==(const Domain&) const = default;
 };
 
+// Finds arguments that meet constraints together, where draws alone would hardly find any. May be asked by several
+// threads at once.
+class Resolver {
+ public:
+  virtual ~Resolver() = default;
+  // Which constraint the arguments do not meet; "" if they meet all.
+  virtual std::string violated(std::span<const std::int64_t> arguments) const = 0;
+  virtual base::Result<std::vector<std::int64_t>> sample(base::Stream& stream) const = 0;
+  // Arguments that meet all, near to these; argument `kept` as it is (-1: none).
+  virtual base::Result<std::vector<std::int64_t>> near(std::span<const std::int64_t> arguments, int kept,
+                                                       base::Stream& stream) const = 0;
+  virtual std::uint64_t hash() const = 0;
+};
+
 struct SketchSpace {
   std::shared_ptr<const Sketch> sketch;
-  std::vector<Domain> domains;          // every argument of the sketch in exactly one
-  std::vector<Condition> forbids = {};  // bound to the sketch
+  std::vector<Domain> domains;                         // every argument of the sketch in exactly one
+  std::vector<Condition> forbids = {};                 // bound to the sketch
+  std::shared_ptr<const Resolver> resolver = nullptr;  // of further constraints; null: none
 };
 
 // The distance of two rows of one of the sketch's domains: the sum of |log2((1 + a) / (1 + b))| over its arguments, 1

@@ -1,0 +1,82 @@
+// Constraints over the values of named parameters, as the spaces of kernel tuners have them: "tile_x * tile_y <= 1024
+// and (layout == 'NHWC' or unroll in [1, 2, 4])". Parsed here, never handed to an interpreter. (The conditions of
+// templates, condition.h, are another language: on the 64-bit arguments of a sketch, as in C.)
+//
+// Operators as in Python, loosest first: a if c else b, or, and, not, comparisons (== != < <= > >= in, not in; a < b <
+// c),
+// + -, * / // %, - +, **; also || && !. Values are integers, fractions, booleans (True, true) and texts in quotes;
+// lists in [] or () follow `in`, and hold the values of parameters in files; functions are min, max, abs, int. As in
+// Python / makes a fraction, // and % round down, a boolean counts as 0 or 1, and `or` and `and` evaluate their right
+// operand only if it matters.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace graft::codegen {
+
+using Scalar = std::variant<bool, std::int64_t, double, std::string>;
+
+// "16", "0.5", "true"; a text as it is. Whole fractions are written as integers.
+std::string scalar_text(const Scalar& value);
+// As a number; nullopt for a text.
+std::optional<double> scalar_number(const Scalar& value);
+
+class Constraint {
+ public:
+  // UserError at `place` for what is no expression (with the position), an unknown name (did you mean), an expression
+  // over no parameter, and one that is longer or deeper than people write.
+  Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place);
+
+  const std::string& text() const { return text_; }
+  const std::vector<int>& parameters() const { return parameters_; }  // that occur: positions, ascending
+  // `values`: by parameter; those that do not occur are not read. False, too, if the expression has no value: a
+  // division by zero, integers beyond 64 bits, a text compared with a number by order.
+  bool holds(std::span<const Scalar* const> values) const;
+
+  // An operand-before-user list; the last node is the root.
+  struct Node {
+    enum class Kind {
+      constant,
+      parameter,
+      choice,
+      either,
+      both,
+      negation,
+      comparison,
+      add,
+      subtract,
+      multiply,
+      divide,
+      floor_divide,
+      remainder,
+      power,
+      minus,
+      least,
+      greatest,
+      magnitude,
+      integer
+    };
+    Kind kind = Kind::constant;
+    int constant = -1, parameter = -1;         // their positions
+    std::vector<int> operands;                 // earlier nodes
+    std::vector<std::string> words = {};       // of a comparison: the operator after each operand but the last
+    std::vector<std::vector<int>> lists = {};  // of a comparison: the elements that follow its operator "in"
+  };
+
+ private:
+  std::string text_;
+  std::vector<Scalar> constants_;
+  std::vector<Node> nodes_;
+  std::vector<int> parameters_;
+};
+
+// The values of a list as files have it: "[1, 2, 4]", "['a', 'b']", "range(1, 9, 2)". UserError at `place`.
+std::vector<Scalar> values_in(std::string_view text, std::string_view place);
+
+}  // namespace graft::codegen

@@ -1,0 +1,72 @@
+// The space of a program that graft did not make: parameters, each with a list of values, and constraints over them.
+// Its points are rows of a sketch of columns (sketch.h), so that searches, journals and datasets hold them as they hold
+// the rows of tables.
+//
+// Constraints make a graph of the parameters, whose components are independent: each is resolved apart, a constraint as
+// soon as its last parameter has a value. Components with few points are listed, and drawn from uniformly; of others
+// points are found by backtracking in random order, without a list, so that a space may have any size.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/document.h"
+#include "base/random.h"
+#include "codegen/schedule/constraint.h"
+#include "codegen/schedule/space.h"
+
+namespace graft::codegen {
+
+struct Parameter {
+  std::string name;
+  std::vector<Scalar> values;                // distinct texts; numbers ascending
+  std::optional<std::size_t> standard = {};  // position of the default
+};
+
+class ParameterSpace {
+ public:
+  // UserError at `place` for what is no space: no parameter or too many, a name that is none or is there twice, a
+  // parameter without values or with one twice, defaults that a constraint forbids, constraints that no point meets.
+  ParameterSpace(Workload workload, std::vector<Parameter> parameters, std::vector<Constraint> constraints,
+                 std::string_view place);
+  ~ParameterSpace();
+  ParameterSpace(ParameterSpace&&) noexcept;
+  ParameterSpace& operator=(ParameterSpace&&) noexcept;
+
+  const Workload& workload() const;
+  const std::vector<Parameter>& parameters() const;
+  const std::vector<Constraint>& constraints() const;
+  const std::shared_ptr<const Sketch>& sketch() const;
+  // Of valid points; nullopt if there are too many to count. Combinations without constraints: `combinations`.
+  std::optional<double> size() const;
+  double combinations() const;
+
+  // All of it, to search; of the listed points alone where they are few (`most_listed`).
+  static constexpr double most_listed = 32768;
+  Space space(Judge& judge) const;
+
+  // The value of each parameter.
+  std::vector<Scalar> values_of(const Candidate& candidate) const;
+  // UserError for an unknown or missing parameter and a value that it does not have, at the values' places; Reason for
+  // values that a constraint forbids.
+  base::Result<Candidate> point(const base::Document& values) const;
+  // {"tile_x":16,"unroll":true,...}
+  base::Document to_document(const Candidate& candidate) const;
+  // The default where every parameter has one; of the others, the valid point nearest to those that have and the first
+  // value of those that do not.
+  Candidate standard() const;
+  // Candidates of another space or file with columns of these names and values: as a point of this space, if it has it.
+  std::optional<Candidate> same_point(const Candidate& other) const;
+
+ private:
+  class Resolved;
+  std::shared_ptr<const Resolved> resolved_;
+};
+
+}  // namespace graft::codegen
