@@ -242,7 +242,7 @@ Finished run_process(const std::vector<std::string>& argv, const Exchange& excha
 
 class Dialogue::State {
  public:
-  explicit State(const std::vector<std::string>& argv) {
+  State(const std::vector<std::string>& argv, std::int64_t address_space_bytes) {
     int ends[2];  // a socket, for writing to a pipe that nobody reads is a signal
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail("make a socket", errno);
     input_ = Descriptor(ends[0]);
@@ -253,7 +253,8 @@ class Dialogue::State {
     ::fcntl(err.get(), F_SETFL, O_NONBLOCK);
     out_ = std::move(out);
     err_ = std::move(err);
-    process_ = start(argv, {.descriptors = {child_input.get(), child_out.get(), child_err.get(), -1}});
+    process_ = start(argv, {.descriptors = {child_input.get(), child_out.get(), child_err.get(), -1},
+                            .address_space_bytes = address_space_bytes});
     // Readable at the process's end. (glibc 2.36 declares pidfd_open without extern "C".)
     watch_ = Descriptor(int(::syscall(SYS_pidfd_open, process_, 0)));
     if (watch_.get() < 0) {
@@ -323,7 +324,8 @@ class Dialogue::State {
   Descriptor input_, out_, err_, watch_;
 };
 
-Dialogue::Dialogue(const std::vector<std::string>& argv) : state_(std::make_unique<State>(argv)) {}
+Dialogue::Dialogue(const std::vector<std::string>& argv, std::int64_t address_space_bytes)
+    : state_(std::make_unique<State>(argv, address_space_bytes)) {}
 Dialogue::~Dialogue() = default;
 
 bool Dialogue::alive() {

@@ -46,7 +46,8 @@ Finished run_process(const std::vector<std::string>& argv, const Exchange& excha
 // at a time. Throws Failure if it cannot be started.
 class Dialogue {
  public:
-  explicit Dialogue(const std::vector<std::string>& argv);
+  // `address_space_bytes`: as of Partner.
+  explicit Dialogue(const std::vector<std::string>& argv, std::int64_t address_space_bytes = 0);
   ~Dialogue();  // kills its process group and reaps
   Dialogue(const Dialogue&) = delete;
   Dialogue& operator=(const Dialogue&) = delete;
