@@ -10,12 +10,8 @@
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "datasets/dataset.h"
-#include "datasets/joined_tables.h"
-#include "meta/methods/methods.h"
-#include "meta/task_set.h"
 #include "search/comparison.h"
 #include "search/explorer.h"
-#include "study/inputs/field_error.h"
 #include "study/inputs/settings.h"
 #include "study/knowledge/prior.h"
 #include "tasks/platform.h"
@@ -71,20 +67,7 @@ Prior prior_for(const datasets::Dataset& dataset, const ReplayRequest& request, 
   asked.seed = request.seed;
   asked.threads = request.threads;
   if (!is_of_tables(dataset)) return prior_of(asked, platform, monitor);
-  if (asked.model.empty()) asked.model = "scratch";  // graft's own looks at programs
-  Prior prior = prior_of(asked, platform, monitor);
-  if (prior.encoding->schema != nullptr) {
-    for (const std::string& note : meta::unknown_columns({&dataset, 1}, *prior.encoding->schema)) monitor.note(note);
-    return prior;
-  }
-  if (meta::untrained_named(asked.model) == nullptr)
-    throw FieldError("model", fmt::format("{} looks at programs, and rows of a table have none; train a model from "
-                                          "other tables, or take scratch",
-                                          prior.name));
-  datasets::JoinedTables joined = datasets::joined_tables({&dataset, 1});
-  prior.encoding = std::make_shared<const features::Encoding>(
-      features::made_for(features::encoding_named("columns"), std::move(joined.schema)));
-  return prior;
+  return prior_of_tables(asked, platform, dataset, monitor);
 }
 
 }  // namespace

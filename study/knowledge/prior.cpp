@@ -8,13 +8,15 @@
 #include "base/error.h"
 #include "base/installation.h"
 #include "base/text.h"
+#include "datasets/joined_tables.h"
 #include "meta/methods/methods.h"
 #include "meta/model_file.h"
+#include "meta/task_set.h"
 #include "search/explorer.h"
 #include "study/inputs/field_error.h"
-#include "study/knowledge/library.h"
 #include "study/inputs/request.h"
 #include "study/inputs/space.h"
+#include "study/knowledge/library.h"
 #include "tasks/kinship.h"
 
 namespace graft::study {
@@ -140,6 +142,24 @@ Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, Sea
     if (const meta::KnownPrograms* const known = known_on(file->known, platform)) prior.known = known->fastest;
   }
   prior.model = meta::with_transfer(std::move(prior.model), request.transfer, *prior.encoding);
+  return prior;
+}
+
+Prior prior_of_tables(PriorRequest request, const tasks::Platform& platform, const datasets::Dataset& tables,
+                      base::Monitor& monitor) {
+  if (request.model.empty()) request.model = "scratch";  // graft's own looks at programs
+  Prior prior = prior_of(request, platform, monitor);
+  if (prior.encoding->schema != nullptr) {
+    for (const std::string& note : meta::unknown_columns({&tables, 1}, *prior.encoding->schema)) monitor.note(note);
+    return prior;
+  }
+  if (meta::untrained_named(request.model) == nullptr)
+    throw FieldError("model", fmt::format("{} looks at programs, and rows of a table have none; train a model from "
+                                          "other tables, or take scratch",
+                                          prior.name));
+  datasets::JoinedTables joined = datasets::joined_tables({&tables, 1});
+  prior.encoding = std::make_shared<const features::Encoding>(
+      features::made_for(features::encoding_named("columns"), std::move(joined.schema)));
   return prior;
 }
 

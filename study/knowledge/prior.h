@@ -10,6 +10,7 @@
 #include "base/monitor.h"
 #include "codegen/schedule/candidate.h"
 #include "codegen/schedule/space.h"
+#include "datasets/dataset.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "meta/known_programs.h"
@@ -60,6 +61,11 @@ struct PriorRequest {
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, base::Monitor& monitor);
 Prior prior_of(const PriorRequest& request, const tasks::Platform& platform, SearchResources& resources,
                base::Monitor& monitor);
+
+// The same for a search among rows of tables such as those of `tables`, which have no programs: a model sees their
+// columns. Without a wish, scratch. FieldError for a model that looks at programs.
+Prior prior_of_tables(PriorRequest request, const tasks::Platform& platform, const datasets::Dataset& tables,
+                      base::Monitor& monitor);
 
 // What the prior knows for a search of the space (search::AskTellSettings): programs of its workload, and those of the
 // four nearest shapes (study/knowledge/library.h) as what is most like them in the space.

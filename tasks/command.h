@@ -1,0 +1,49 @@
+// Measures points of a space of parameters (codegen/schedule/parameter_space.h) by a command of the user's: started
+// once for every repetition with the values in its arguments, or once for all, to answer one JSON line with another.
+// What it does is its own; a configuration that crashes, hangs, leaves processes behind or prints without end costs one
+// trial.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/schedule/parameter_space.h"
+#include "tasks/measurer.h"
+
+namespace graft::tasks {
+
+// `{NAME}` in a word is replaced by the parameter's value, `{dir}` by a folder that is empty for each configuration;
+// other braces stay. Words are separated as in a shell, with quotes and backslashes, but no shell reads them.
+struct Command {
+  std::string run;
+  std::string build = {};  // runs once before `run`; its failure is does_not_compile
+  bool shell = false;      // both are texts for sh -c; values are quoted for it
+  // `run` is started without values, and gets a line of JSON for each configuration:
+  //   {"schema":1,"configuration":{"tile":16,"unroll":true},"repetitions":3}
+  // It answers with one: {"seconds":[0.011,0.010]}, {"seconds":0.01,"check":"4711"} or
+  // {"status":"unsupported","reason":"too many threads"} with a status of trials (datasets/trial.h). Lines that do not
+  // begin with '{' are its own. One that ends, or does not answer in time, is started again.
+  bool persistent = false;
+  // What it prints its time as: "NAME" or "NAME:UNIT" for lines such as "NAME: 1.5", "NAME = 1.5" or
+  // {"NAME": [1.5, 1.6]}, each number a repetition; or "/REGEX/:UNIT" with the number as its first group, line by line.
+  // Without a unit: seconds. "": wall time from start to end.
+  std::string time = {};
+  // What must be as for the default configuration: "NAME" for a value that it prints so, compared as text, or with
+  // "NAME:TOLERANCE" as a number with this relative error at most; "*": all that it prints except its times.
+  std::string check = {};
+};
+
+// Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are those of the
+// settings. The source of the times is "command". UserError for an unknown or missing placeholder, and for what is no
+// time, unit, tolerance or regular expression. The space must outlive the measurer; `measure` throws Failure if the
+// command cannot be started, or if the default fails where `check` needs it.
+std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
+                                                const MeasureSettings& settings);
+
+// The words of `run` for a configuration, as a shell would take them; for a persistent command, its JSON line.
+std::string command_line(const Command& command, const codegen::ParameterSpace& space,
+                         const codegen::Candidate& candidate);
+
+}  // namespace graft::tasks
