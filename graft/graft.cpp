@@ -23,6 +23,7 @@
 #include "study/flows/predict.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
+#include "study/flows/tune_own.h"
 #include "study/inputs/data.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
@@ -292,11 +293,15 @@ struct Search::State {
 
 namespace {
 
-Measured measured_from(const datasets::Trial& trial) {
+Measured measured_from(const datasets::Trial& trial, std::string text) {
   const datasets::Measurement& measurement = trial.measurement;
-  return {schedule_text(trial.candidate),
+  return {std::move(text),
           measurement.seconds.empty() ? std::numeric_limits<double>::quiet_NaN() : measurement.seconds.front(),
           std::string(datasets::name_of(measurement.status))};
+}
+
+Measured measured_from(const datasets::Trial& trial) {
+  return measured_from(trial, schedule_text(trial.candidate));
 }
 
 datasets::Measurement measurement_of(const Measured& measured, const std::string& place) {
@@ -366,6 +371,74 @@ std::optional<Measured> Search::best() const {
   const std::lock_guard lock(state_->mutex);
   const std::optional<datasets::Trial> best = state_->session.best();
   return best ? std::optional(measured_from(*best)) : std::nullopt;
+}
+
+struct ConfigurationSearch::State {
+  std::mutex mutex;
+  study::OwnSearch search;
+
+  State(const std::string& space, const study::OwnKnowledge& knowledge, base::Monitor& monitor)
+      : search(space, "space", knowledge, monitor) {}
+
+  std::string text(const codegen::Candidate& candidate) const {
+    return search.space().to_document(candidate).to_json();
+  }
+  Measured measured(const datasets::Trial& trial) const { return measured_from(trial, text(trial.candidate)); }
+};
+
+ConfigurationSearch::ConfigurationSearch(const std::string& space, const ConfigurationSettings& settings)
+    : state_(translated([&] {
+        check_threads(settings.threads);
+        study::OwnKnowledge knowledge;
+        knowledge.from.assign(settings.from.begin(), settings.from.end());
+        knowledge.model = settings.model;
+        knowledge.seed = settings.seed;
+        knowledge.threads = settings.threads;
+        base::Monitor monitor;
+        return std::make_unique<State>(space, knowledge, monitor);
+      })) {}
+ConfigurationSearch::~ConfigurationSearch() = default;
+ConfigurationSearch::ConfigurationSearch(ConfigurationSearch&&) noexcept = default;
+ConfigurationSearch& ConfigurationSearch::operator=(ConfigurationSearch&&) noexcept = default;
+
+std::vector<std::string> ConfigurationSearch::ask(std::int64_t count) {
+  return translated([&] {
+    if (count < 1 || count > most_asked)
+      throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most_asked, count));
+    const std::lock_guard lock(state_->mutex);
+    std::vector<std::string> configurations;
+    for (const codegen::Candidate& candidate : state_->search.ask(int(count)))
+      configurations.push_back(state_->text(candidate));
+    return configurations;
+  });
+}
+
+void ConfigurationSearch::tell(const std::vector<Measured>& measured) {
+  translated([&] {
+    const std::lock_guard lock(state_->mutex);
+    std::vector<std::pair<codegen::Candidate, datasets::Measurement>> told;
+    for (const Measured& each : measured) {
+      const std::string place = fmt::format("configuration {}", told.size() + 1);
+      const base::Result<codegen::Candidate> point =
+          state_->search.space().point(base::parse_json(each.schedule, place));
+      if (!point) throw base::UserError(place, point.reason().text);
+      told.emplace_back(*point, measurement_of(each, place));
+    }
+    state_->search.tell(told);
+  });
+}
+
+std::vector<Measured> ConfigurationSearch::trials() const {
+  const std::lock_guard lock(state_->mutex);
+  std::vector<Measured> all;
+  for (const datasets::Trial& trial : state_->search.trials()) all.push_back(state_->measured(trial));
+  return all;
+}
+
+std::optional<Measured> ConfigurationSearch::best() const {
+  const std::lock_guard lock(state_->mutex);
+  const std::optional<datasets::Trial> best = state_->search.best();
+  return best ? std::optional(state_->measured(*best)) : std::nullopt;
 }
 
 std::vector<double> predict(const Model& model, const Workload& workload, const Platform& platform,

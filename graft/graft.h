@@ -164,7 +164,7 @@ struct SearchSettings {
 
 // A schedule and what became of it.
 struct Measured {
-  std::string schedule;
+  std::string schedule;       // or a configuration
   double seconds = 0;         // of one run; counts only where ok, the lower bound for "slower_than_limit"
   std::string status = "ok";  // docs/reference/statuses.md
 };
@@ -185,6 +185,37 @@ class GRAFT_API Search {
   // Schedules of the workload in the order of measurement, asked for or not. All of them are taken, or none: mistake
   // for a text that is not a schedule, for a status that is unknown, and for what is ok but has no time above 0 or
   // cannot be applied.
+  void tell(const std::vector<Measured>& measured);
+  std::vector<Measured> trials() const;  // all that was told
+  std::optional<Measured> best() const;  // the fastest ok one
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct ConfigurationSettings {
+  // What other devices measured, as files: datasets, caches of Kernel Tuner, T4 results; folders of runs.
+  std::vector<std::string> from = {};
+  std::string model = {};  // or a model's file, or an untrained one's name; "": scratch
+  std::uint64_t seed = 1;
+  int threads = 1;  // no result depends on it
+};
+
+// The search of `graft tune SPACE --run` among the configurations of a program that graft did not make, for whoever
+// measures by other means: as Search, with configurations as JSON, {"tile":16,"unroll":true}, in place of schedules.
+class GRAFT_API ConfigurationSearch {
+ public:
+  // `space`: the text of a file of parameters and constraints (docs/guides/tune-your-own-program.md).
+  explicit ConfigurationSearch(const std::string& space, const ConfigurationSettings& settings = {});
+  ~ConfigurationSearch();
+  ConfigurationSearch(ConfigurationSearch&& other) noexcept;
+  ConfigurationSearch& operator=(ConfigurationSearch&& other) noexcept;
+
+  // Distinct configurations, at most `count`, none that was asked for before; the default first if the space has one.
+  std::vector<std::string> ask(std::int64_t count = 1);
+  // Configurations asked for or not. All of them are taken, or none: mistake for one that is not in the space, for a
+  // status that is unknown, and for what is ok but has no time above 0.
   void tell(const std::vector<Measured>& measured);
   std::vector<Measured> trials() const;  // all that was told
   std::optional<Measured> best() const;  // the fastest ok one

@@ -256,7 +256,8 @@ const char* const tune_network_doc =
 
 const char* const compile_network_doc =
     "Compiles the folder of a tuned network into a library whose function is NAME_run, and checks its results.\n\n"
-    "format: library, object or bench; name: default, the model's; weights_in_file: NAME.weights instead of data of the code. write() writes it, "
+    "format: library, object or bench; name: default, the model's; weights_in_file: NAME.weights instead of data of "
+    "the code. write() writes it, "
     "load() calls it.";
 
 const char* const compile_doc =
@@ -379,6 +380,33 @@ void add_search(py::module_& module) {
            "The fastest that was told; None before any was ok.")
       .def("trials", &Search::trials, py::call_guard<py::gil_scoped_release>(),
            "All that was told, in order: a list of Measured.");
+}
+
+void add_configurations(py::module_& module) {
+  py::class_<ConfigurationSearch>(module, "_Configurations",
+                                  "The search of tune_function; configurations are texts of JSON.")
+      .def(py::init([](const std::string& space, const std::vector<std::string>& prior, const std::string& model,
+                       std::uint64_t seed, int threads) {
+             const ConfigurationSettings settings{prior, model, seed, threads};
+             return Waiting(py::none(), py::none(), py::none()).run([&] {
+               return ConfigurationSearch(space, settings);
+             });
+           }),
+           py::arg("space"), py::arg("prior"), py::arg("model"), py::arg("seed"), py::arg("threads"))
+      .def(
+          "ask",
+          [](ConfigurationSearch& search, std::int64_t count) {
+            return Waiting(py::none(), py::none(), py::none()).run([&] { return search.ask(count); });
+          },
+          py::arg("count"))
+      .def(
+          "tell",
+          [](ConfigurationSearch& search, const std::string& configuration, double seconds, const std::string& status) {
+            const py::gil_scoped_release release;
+            search.tell({{configuration, seconds, status}});
+          },
+          py::arg("configuration"), py::arg("seconds"), py::arg("status"))
+      .def("best", &ConfigurationSearch::best, py::call_guard<py::gil_scoped_release>());
 }
 
 Value value_from(const py::handle& given, const SettingInfo& setting) {
@@ -613,9 +641,8 @@ void add_calls(py::module_& module) {
         const CompileNetworkSettings settings{format_from(format), name, weights_in_file, waiting.watch()};
         return waiting.run([&] { return compile_network(folder, settings); });
       },
-      compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library",
-      py::arg("name") = "", py::arg("weights_in_file") = false, py::arg("progress") = none,
-      py::arg("note") = none, py::arg("stop") = none);
+      compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "",
+      py::arg("weights_in_file") = false, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "dataset_content",
@@ -649,5 +676,6 @@ PYBIND11_MODULE(_graft, module) {
   graft::python::add_errors(module);
   graft::python::add_values(module);
   graft::python::add_search(module);
+  graft::python::add_configurations(module);
   graft::python::add_calls(module);
 }

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/shortened.h"
+#include "tasks/command.h"
 
 namespace graft::search {
 namespace {
@@ -167,6 +168,11 @@ void RunDirectory::record_predictions(const Predictions& predictions) {
   base::replace_file(path_ / predictions_name, predictions_document(predictions_).to_json() + "\n");
 }
 
+bool is_of_command(const base::Document& request) {
+  const base::Document* const source = request.find("source");
+  return source != nullptr && source->is_string() && source->as_string() == tasks::command_source;
+}
+
 std::optional<base::Document> recorded_request(const std::filesystem::path& path) {
   const std::optional<base::Document> head = recorded_head(path);
   if (!head) return std::nullopt;
@@ -196,6 +202,11 @@ RunContent read_run(const std::filesystem::path& path) {
 }
 
 tasks::Platform platform_of(const RunContent& run) {
+  if (is_of_command(run.request)) {
+    tasks::Platform platform;
+    platform.name = run.request.at("platform").as_string();
+    return platform;
+  }
   if (run.platform_yaml.is_null()) return tasks::platform_named(run.request.at("platform").as_string());
   return tasks::parse_platform(run.platform_yaml.as_string(), run.platform_yaml.place());
 }

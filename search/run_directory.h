@@ -85,8 +85,11 @@ struct RunContent {
 };
 RunContent read_run(const std::filesystem::path& path);
 
-// The platform as the run describes it, independent of later changes to its YAML file; by its name if the run has no
-// description. UserError if this host cannot provide it (tasks/platform.h).
+// Whether a command of the user's measured (tasks/command.h): its points are rows of a table.
+bool is_of_command(const base::Document& request);
+
+// The platform as the run describes it (one of a command by its name alone), independent of later changes to its YAML
+// file; by its name if the run has no description. UserError if this host cannot provide it (tasks/platform.h).
 tasks::Platform platform_of(const RunContent& run);
 
 // A whole run as one text, and a folder made from such a text: so that a team's ranks begin with the same one.

@@ -43,6 +43,7 @@ constexpr std::size_t longest_reason = 160;
 struct Piece {
   std::string literal;
   std::optional<int> parameter = {};
+  bool as_words = false;  // its value is several words
 };
 using Word = std::vector<Piece>;
 
@@ -50,13 +51,16 @@ bool is_name_character(char c) {
   return std::isalnum((unsigned char)c) || c == '_' || c == '.';
 }
 
-// `{NAME}` at the position: the name.
+constexpr std::string_view words_suffix = ":words";
+
+// `{NAME}` or `{NAME:words}` at the position: what is between the braces.
 std::optional<std::string_view> placeholder_at(std::string_view text, std::size_t at) {
   if (text[at] != '{' || (at > 0 && text[at - 1] == '$')) return std::nullopt;
   std::size_t end = at + 1;
   while (end < text.size() && is_name_character(text[end])) ++end;
-  if (end == at + 1 || end >= text.size() || text[end] != '}' || std::isdigit((unsigned char)text[at + 1]))
-    return std::nullopt;
+  if (end == at + 1 || std::isdigit((unsigned char)text[at + 1])) return std::nullopt;
+  if (text.substr(end).starts_with(words_suffix)) end += words_suffix.size();
+  if (end >= text.size() || text[end] != '}') return std::nullopt;
   return text.substr(at + 1, end - at - 1);
 }
 
@@ -66,7 +70,7 @@ class Words {
   Words(std::string_view text, bool shell, bool has_values, const codegen::ParameterSpace& space, const char* field)
       : shell_(shell), field_(field) {
     std::vector<std::string> names;
-    for (const codegen::Parameter& parameter : space.parameters()) names.push_back(parameter.name);
+    for (const codegen::Tunable& parameter : space.parameters()) names.push_back(parameter.name);
     names.emplace_back(folder_name);
     if (shell)
       whole(text, names);
@@ -85,14 +89,28 @@ class Words {
   std::vector<std::string> filled(const std::vector<codegen::Scalar>& values, const std::string& folder) const {
     std::vector<std::string> argv;
     if (shell_) argv = {"sh", "-c"};
+    const auto value_of = [&](const Piece& piece) {
+      return *piece.parameter < 0 ? folder : codegen::scalar_text(values[std::size_t(*piece.parameter)]);
+    };
     for (const Word& word : words_) {
+      if (!shell_ && word.size() == 1 && word.front().as_words) {
+        const std::string value = value_of(word.front());
+        for (const std::string_view each : base::words(value)) argv.emplace_back(each);
+        continue;
+      }
       std::string& out = argv.emplace_back();
       for (const Piece& piece : word) {
         out += piece.literal;
         if (!piece.parameter) continue;
-        const std::string value =
-            *piece.parameter < 0 ? folder : codegen::scalar_text(values[std::size_t(*piece.parameter)]);
-        out += shell_ ? quoted(value) : value;
+        const std::string value = value_of(piece);
+        if (!shell_ || !piece.as_words) {
+          out += shell_ ? quoted(value) : value;
+          continue;
+        }
+        std::string all;
+        for (const std::string_view each : base::words(value))
+          all += (all.empty() ? "" : " ") + quoted(std::string(each));
+        out += all;
       }
     }
     return argv;
@@ -140,18 +158,21 @@ class Words {
   }
 
   std::size_t take(std::string_view text, std::size_t at, const std::vector<std::string>& names, bool has_values) {
-    const std::optional<std::string_view> name = placeholder_at(text, at);
-    if (!name || !has_values) {
+    const std::optional<std::string_view> inside = placeholder_at(text, at);
+    if (!inside || !has_values) {
       literal(text[at]);
       return at + 1;
     }
-    const auto found = std::find(names.begin(), names.end(), *name);
+    std::string_view name = *inside;
+    const bool as_words = name.ends_with(words_suffix);
+    if (as_words) name.remove_suffix(words_suffix.size());
+    const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-      throw base::UserError(field_, fmt::format("{{{}}} is no parameter of the space{}", base::shortened(*name),
-                                                base::did_you_mean(*name, names)));
+      throw base::UserError(field_, fmt::format("{{{}}} is no parameter of the space{}", base::shortened(name),
+                                                base::did_you_mean(name, names)));
     const int position = int(found - names.begin());
-    words_.back().push_back({"", position + 1 == int(names.size()) ? -1 : position});
-    return at + name->size() + 2;
+    words_.back().push_back({"", position + 1 == int(names.size()) ? -1 : position, as_words});
+    return at + inside->size() + 2;
   }
 
   void literal(char c) {
@@ -265,12 +286,12 @@ class CommandMeasurer final : public Measurer {
         space_(space),
         settings_(settings),
         run_(command.run, command.shell, !command.persistent, space, "run"),
-        folder_("graft-command") {
+        folder_("command") {
     if (!command.build.empty()) build_.emplace(command.build, command.shell, true, space, "build");
     if (command.persistent && (!command.build.empty() || !command.time.empty()))
       throw base::UserError("persistent", "such a command answers with its times, and builds by itself");
     for (int p = 0; !command.persistent && p < int(space.parameters().size()); ++p) {
-      const codegen::Parameter& parameter = space.parameters()[std::size_t(p)];
+      const codegen::Tunable& parameter = space.parameters()[std::size_t(p)];
       if (parameter.values.size() > 1 && !run_.uses(p) && !(build_ && build_->uses(p)))
         throw base::UserError("run", fmt::format("the command does not depend on the parameter '{0}'; write {{{0}}} "
                                                  "where its value belongs",
@@ -283,7 +304,7 @@ class CommandMeasurer final : public Measurer {
     if (!command.check.empty() && command.check != "*") {
       check_ = printed_from(command.check, "check");
       if (!check_->suffix.empty()) {
-        tolerance_ = datasets::formats::number_in(check_->suffix);
+        tolerance_ = codegen::number_in(check_->suffix);
         if (!tolerance_ || !(*tolerance_ >= 0))
           throw base::UserError("check", fmt::format("'{}' is no tolerance", base::shortened(check_->suffix)));
       }
@@ -580,12 +601,16 @@ std::unique_ptr<Measurer> make_command_measurer(const Command& command, const co
 std::string command_line(const Command& command, const codegen::ParameterSpace& space,
                          const codegen::Candidate& candidate) {
   if (command.persistent) return space.to_document(candidate).to_json();
-  const Words words(command.run, command.shell, true, space, "run");
-  const std::vector<std::string> argv = words.filled(space.values_of(candidate), "DIR");
-  if (command.shell) return argv.back();
-  std::string line;
-  for (const std::string& word : argv) line += (line.empty() ? "" : " ") + Words::quoted(word);
-  return line;
+  const auto line_of = [&](const std::string& text, const char* field) {
+    const Words words(text, command.shell, true, space, field);
+    const std::vector<std::string> argv = words.filled(space.values_of(candidate), "DIR");
+    if (command.shell) return argv.back();
+    std::string line;
+    for (const std::string& word : argv) line += (line.empty() ? "" : " ") + Words::quoted(word);
+    return line;
+  };
+  const std::string run = line_of(command.run, "run");
+  return command.build.empty() ? run : line_of(command.build, "build") + " && " + run;
 }
 
 }  // namespace graft::tasks

@@ -14,8 +14,9 @@
 
 namespace graft::tasks {
 
-// `{NAME}` in a word is replaced by the parameter's value, `{dir}` by a folder that is empty for each configuration;
-// other braces stay. Words are separated as in a shell, with quotes and backslashes, but no shell reads them.
+// `{NAME}` in a word is replaced by the parameter's value, a word `{NAME:words}` by the words of the value (none for an
+// empty one), `{dir}` by a folder that is empty for each configuration; other braces stay. Words are separated as in a
+// shell, with quotes and backslashes, but no shell reads them.
 struct Command {
   std::string run;
   std::string build = {};  // runs once before `run`; its failure is does_not_compile
@@ -35,14 +36,18 @@ struct Command {
   std::string check = {};
 };
 
+// The source of its times.
+inline constexpr const char* command_source = "command";
+
 // Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are those of the
-// settings. The source of the times is "command". UserError for an unknown or missing placeholder, and for what is no
+// settings. UserError for an unknown or missing placeholder, and for what is no
 // time, unit, tolerance or regular expression. The space must outlive the measurer; `measure` throws Failure if the
 // command cannot be started, or if the default fails where `check` needs it.
 std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
                                                 const MeasureSettings& settings);
 
-// The words of `run` for a configuration, as a shell would take them; for a persistent command, its JSON line.
+// `build` and `run` for a configuration, as a shell takes them, with DIR for the folder; for a persistent command its
+// configuration as JSON.
 std::string command_line(const Command& command, const codegen::ParameterSpace& space,
                          const codegen::Candidate& candidate);
 

@@ -3,15 +3,19 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/temporary_folder.h"
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
 #include "cli/print/imported.h"
 #include "study/inputs/output.h"
+#include "study/knowledge/measured.h"
 
 namespace graft::cli {
 namespace {
@@ -41,7 +45,16 @@ std::string dropped_text(const formats::Counts& counts) {
 
 int export_dataset(const ExportFlags& flags, Session& session) {
   study::check_output("out", flags.out, study::Writes::text, {flags.dataset});
-  const datasets::DatasetFile file(flags.dataset);
+  std::optional<base::TemporaryFolder> of_run;
+  fs::path path = flags.dataset;
+  if (fs::is_directory(path)) {
+    const std::vector<datasets::Dataset> measured = study::measured_in({path});
+    if (measured.size() != 1) throw base::UserError(flags.dataset, "runs on several platforms; name the folder of one");
+    of_run.emplace("export");
+    path = *of_run / "run.h5";
+    datasets::write_dataset(measured.front(), path);
+  }
+  const datasets::DatasetFile file(path);
   const Temporary temporary{base::temporary_beside(flags.out)};
   std::ofstream stream(temporary.path, std::ios::binary);
   const formats::Counts counts = formats::exported(
@@ -67,13 +80,13 @@ int export_dataset(const ExportFlags& flags, Session& session) {
 
 Command export_command() {
   return {.name = "export",
-          .help = "write a dataset in another program's format",
+          .help = "write a dataset, or what a run measured, in another program's format",
           .examples = {"graft export programs v3.h5 --out v3.jsonl", "graft export table v3.h5 --out v3.csv",
-                       "graft export autotvm v3.h5 --out v3.log"},
+                       "graft export autotvm v3.h5 --out v3.log", "graft export kernel_tuner runs/own --out own.json"},
           .declare = [](Options& options) -> Action {
             const auto flags = std::make_shared<ExportFlags>();
             options.positional("FORMAT", flags->format, names_of(formats::exporters()));
-            options.positional("DATA.h5", flags->dataset, "dataset");
+            options.positional("DATA.h5|RUN", flags->dataset, "dataset, or the folder of a run");
             options.text("out", flags->out, "file to write", Options::required);
             return [flags](Session& session) { return export_dataset(*flags, session); };
           }};

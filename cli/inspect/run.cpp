@@ -55,6 +55,8 @@ int inspect_run(const InspectFlags& flags, Session& session) {
       .set("statuses", study::status_counts(run.journal.trials));
   if (flags.wants_program()) {
     if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
+    if (search::is_of_command(run.request))
+      throw base::UserError(flags.what, "the run of a command: its programs are not graft's, and cannot be shown");
     const codegen::Workload workload =
         flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
     const std::optional<study::Answer> best = study::answer_of(run, workload);
@@ -89,8 +91,9 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     const std::string checked = checked_text(source, answer->measurement.check);
     out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), seconds_text(seconds),
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
-    out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
-                         checked.empty() ? "" : ", results " + checked));
+    if (codegen::names_computation(workload))
+      out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
+                           checked.empty() ? "" : ", results " + checked));
     const base::Document schedule = study::schedule_document(answer->candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
     base::Document entry = base::Document::map();

@@ -4,23 +4,26 @@
 
 #include "cli/print/best.h"
 #include "cli/texts.h"
-#include "study/knowledge/answer.h"
 #include "study/flows/rounds.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::cli {
 
 namespace {
 
-void print_search(const study::TuneResult& result, Table& table) {
-  table.row({"trials", std::to_string(result.trials.size())});
-  table.row({"of them", status_line(study::status_counts(result.trials))});
-  const search::TimeSpent& time = result.time;
+void print_trials(const std::vector<datasets::Trial>& trials, const search::TimeSpent& time, Table& table) {
+  table.row({"trials", std::to_string(trials.size())});
+  table.row({"of them", status_line(study::status_counts(trials))});
   if (time.measured > 0) {
     const auto share = [&](double part) { return 100 * part / time.all(); };
     table.row({"trials per second", fmt::format("{:.0f} ({:.0f} % measuring, {:.0f} % proposing, {:.0f} % learning)",
                                                 double(time.measured) / time.all(), share(time.measuring),
                                                 share(time.proposing), share(time.learning))});
   }
+}
+
+void print_search(const study::TuneResult& result, Table& table) {
+  print_trials(result.trials, result.time, table);
   if (result.answer && !result.answer->pipeline.empty()) {
     table.row(
         {"best built by", fmt::format("{} (the fastest of {} builds)", result.answer->pipeline, result.builds.size())});
@@ -54,6 +57,34 @@ void print(const study::TuneResult& result, Output& out) {
   out.line("\nbest schedule:");
   const base::Document schedule = study::schedule_document(result.answer->candidate);
   for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());
+}
+
+void print(const study::OwnResult& result, Output& out) {
+  const std::string points = result.points ? fmt::format("{:.6g} points", *result.points)
+                                           : fmt::format("{:.3g} combinations", result.combinations);
+  out.line(fmt::format("{} on {}, {}", result.workload, result.platform, points));
+  Table table({"", "value"});
+  if (result.best) {
+    table.row({"best seconds", seconds_text(result.best->seconds)});
+    if (result.standard_seconds)
+      table.row({"the default", fmt::format("{} ({:.2f} times the best)", seconds_text(*result.standard_seconds),
+                                            *result.standard_seconds / result.best->seconds)});
+  }
+  print_trials(result.trials, result.time, table);
+  table.row({"model", result.model});
+  table.row({"run", result.folder.string()});
+  out.table(table);
+  if (!result.importance.empty()) {
+    out.line("");
+    Table shares({"parameter", "alone, % of what the model expects to vary"});
+    for (const auto& [parameter, share] : result.importance)
+      shares.row({parameter, fmt::format("{:.1f}", 100 * share)});
+    out.table(shares);
+  }
+  if (!result.best) return;
+  out.line("\nbest configuration:");
+  out.line("  " + result.best->configuration.to_json());
+  out.line("  " + result.best->command);
 }
 
 }  // namespace graft::cli

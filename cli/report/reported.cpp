@@ -38,14 +38,17 @@ std::optional<base::Document> result_in(const fs::path& folder, const char* file
 }
 
 ReportedRun read_reported_run(const fs::path& folder, std::string name) {
-  ReportedRun run{std::move(name), folder.string(), search::read_run(folder), {}, {}};
+  ReportedRun run{std::move(name), folder.string(), search::read_run(folder), {}, {}, {}};
   for (const datasets::Trial& trial : run.content.journal.trials) {
     const codegen::Workload& workload = trial.candidate.workload;
     if (trial.measurement.status != datasets::Status::ok || run.best.contains(workload.text())) continue;
     if (const auto answer = study::answer_of(run.content, workload))
-      run.best.emplace(workload.text(), ReportedBest{*answer, study::explained(run.content, *answer)});
+      run.best.emplace(workload.text(), ReportedBest{*answer, search::is_of_command(run.content.request)
+                                                                  ? study::Explained()
+                                                                  : study::explained(run.content, *answer)});
   }
   run.bench = result_in(folder, "bench.json");
+  if (search::is_of_command(run.content.request)) run.result = result_in(folder, "best.json");
   return run;
 }
 

@@ -28,6 +28,7 @@ struct ReportedRun {
   search::RunContent content;
   std::map<std::string, ReportedBest> best;  // by workload
   std::optional<base::Document> bench;       // of graft bench kernels --json
+  std::optional<base::Document> result;      // best.json of a run whose times are a command's
 };
 
 // A tuned network, and what today's graft makes of its model.

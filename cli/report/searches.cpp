@@ -23,6 +23,7 @@
 #include "codegen/expression/workload.h"
 #include "datasets/failures.h"
 #include "study/flows/rounds.h"
+#include "tasks/command.h"
 
 namespace graft::cli {
 namespace {
@@ -126,8 +127,19 @@ Search search_of(const ReportedResult& given) {
     search.best.emplace_back(pair[0].as_integer(), pair[1].as_number());
   }
   const base::Document& best = result.at("best");
-  if (!best.is_null()) search.take(best.at("seconds").as_number(), best.at("schedule"));
+  if (const base::Document* const own = best.is_null() ? nullptr : best.find("configuration")) {
+    search.seconds = best.at("seconds").as_number();
+    for (const auto& [name, value] : own->as_map())
+      search.schedule.push_back(fmt::format("{} = {}", name, value.is_string() ? value.as_string() : value.to_json()));
+  } else if (!best.is_null()) {
+    search.take(best.at("seconds").as_number(), best.at("schedule"));
+  }
   return search;
+}
+
+// The workload is only a name: a command's program, whose speed in operations nobody knows.
+bool is_own(const Search& search) {
+  return search.source == tasks::command_source;
 }
 
 bool is_modelled(const Search& search) {
@@ -284,6 +296,8 @@ std::string commands_text(const Search& search) {
   if (const base::Document* context = run.content.journal.head.find("context")) {
     if (const base::Document* command = context->find("command")) out += command->as_string() + "\n";
   }
+  if (is_own(search))
+    return out + fmt::format("graft inspect {0}\ngraft export kernel_tuner {0} --out measured.json\n", folder);
   const std::string which = run.best.size() > 1 ? " --workload " + shell_word(search.workload) : "";
   out += fmt::format("graft inspect {}{} --program --assembly\n", folder, which);
   if (run.content.request.at("command").as_string() == "tune")
@@ -292,6 +306,27 @@ std::string commands_text(const Search& search) {
     out += fmt::format("graft bench kernels {0} --json > {1}\n", folder,
                        shell_word((std::filesystem::path(run.folder) / "bench.json").string()));
   return out;
+}
+
+// How much each parameter of a command matters to what the model has learnt.
+std::string importance_table(const Search& search) {
+  const base::Document* const shares = search.run->result ? search.run->result->find("importance") : nullptr;
+  if (shares == nullptr || shares->as_list().empty()) return "";
+  Table table({"parameter", "alone", ""});
+  double alone = 0;
+  for (const base::Document& entry : shares->as_list()) {
+    const double share = entry.at("share").as_number();
+    constexpr double widest = 30;
+    table.row({entry.at("parameter").as_string(), share_text(share),
+               std::string(std::size_t(std::clamp(share, 0.0, 1.0) * widest), '#')});
+    alone += share;
+  }
+  return fmt::format(
+             "<h3>What the parameters matter</h3>\n<p>The share of the variance of what the model expects over "
+             "the space that each parameter makes alone (functional ANOVA); the other {} are of several "
+             "together.</p>\n",
+             share_text(std::max(0.0, 1 - alone))) +
+         html_table(table);
 }
 
 // All that is known of a run's best.
@@ -337,9 +372,10 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Search& search) 
 // The table of all searches of one workload on one platform.
 std::string searches_table(const std::vector<Search>& searches, const std::optional<double>& peak) {
   const Search& first = searches.front();
-  const double operations = double(codegen::flops(codegen::parse_workload(first.workload)));
-  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source)),
-                                is_modelled(first) ? "modelled GFLOP/s" : "GFLOP/s"};
+  const bool own = is_own(first);
+  const double operations = own ? 0 : double(codegen::flops(codegen::parse_workload(first.workload)));
+  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source))};
+  if (!own) head.push_back(is_modelled(first) ? "modelled GFLOP/s" : "GFLOP/s");
   if (peak) head.push_back("of the peak");
   head.push_back("status");
   Table table(head);
@@ -347,7 +383,8 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
     const bool any = search.seconds.has_value();
     const double gflops = any ? operations / *search.seconds * 1e-9 : 0;
     std::vector<std::string> cells{search.name, std::to_string(search.trials),
-                                   any ? seconds_text(*search.seconds) : "-", any ? number_text(gflops, 2) : "-"};
+                                   any ? seconds_text(*search.seconds) : "-"};
+    if (!own) cells.push_back(any ? number_text(gflops, 2) : "-");
     if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
     cells.push_back(status_line(search.statuses));
     table.row(std::move(cells));
@@ -366,11 +403,13 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
     if (search.seconds && (fastest == nullptr || *search.seconds < *fastest->seconds)) fastest = &search;
   }
   out += curves(searches, figures);
-  out += searches_table(searches, peak_gflops(first.platform, codegen::parse_workload(first.workload)));
+  out += searches_table(
+      searches, is_own(first) ? std::nullopt : peak_gflops(first.platform, codegen::parse_workload(first.workload)));
   for (const Search& search : searches) {
     std::string own;
     if (!search.schedule.empty())
-      own += html_listing("Best schedule of " + search.name, base::join(search.schedule, "\n"));
+      own += html_listing((is_own(search) ? "Best configuration of " : "Best schedule of ") + search.name,
+                          base::join(search.schedule, "\n"));
     if (search.run != nullptr) {
       const base::Document* bench = search.run->bench ? &*search.run->bench : nullptr;
       for (const base::Document* given : benches) {
@@ -379,7 +418,10 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
           bench = given;
       }
       own = html_facts(facts_of(search)) + own;
-      if (search.answer != nullptr) own += details(search, bench, figures);
+      if (is_own(search))
+        own += importance_table(search);
+      else if (search.answer != nullptr)
+        own += details(search, bench, figures);
       own += statuses_table(search) + "<div class=\"wrap\">" +
              html_listing("Commands: to find it again, look at it, use it", commands_text(search)) + "</div>\n";
     }

@@ -62,7 +62,7 @@ struct Group {
 
 class ParameterSpace::Resolved final : public Resolver {
  public:
-  Resolved(Workload its_workload, std::vector<Parameter> its_parameters, std::vector<Constraint> its_constraints,
+  Resolved(Workload its_workload, std::vector<Tunable> its_parameters, std::vector<Constraint> its_constraints,
            std::string_view place)
       : workload(std::move(its_workload)),
         parameters(std::move(its_parameters)),
@@ -149,7 +149,7 @@ class ParameterSpace::Resolved final : public Resolver {
 
   double combinations() const {
     double all = 1;
-    for (const Parameter& parameter : parameters) all *= double(parameter.values.size());
+    for (const Tunable& parameter : parameters) all *= double(parameter.values.size());
     return all;
   }
 
@@ -182,7 +182,7 @@ class ParameterSpace::Resolved final : public Resolver {
   }
 
   const Workload workload;
-  std::vector<Parameter> parameters;
+  std::vector<Tunable> parameters;
   const std::vector<Constraint> constraints;
   std::shared_ptr<const Sketch> sketch;
 
@@ -196,7 +196,7 @@ class ParameterSpace::Resolved final : public Resolver {
       refuse(fmt::format("{} constraints; at most {} are taken", constraints.size(), most_constraints));
     std::set<std::string_view> names;
     std::size_t all = 0;
-    for (Parameter& parameter : parameters) {
+    for (Tunable& parameter : parameters) {
       const std::string name = base::shortened(parameter.name);
       if (!is_name(parameter.name))
         refuse(fmt::format("'{}' is no name of a parameter: letters, digits and '_'", name));
@@ -220,7 +220,7 @@ class ParameterSpace::Resolved final : public Resolver {
     if (!(combinations() < most_combinations)) refuse("more than 10^300 combinations of values");
   }
 
-  static void sort_numbers(Parameter& parameter) {
+  static void sort_numbers(Tunable& parameter) {
     if (!std::all_of(parameter.values.begin(), parameter.values.end(), is_number)) return;
     const auto less = [](const Scalar& a, const Scalar& b) { return *scalar_number(a) < *scalar_number(b); };
     std::optional<Scalar> standard;
@@ -233,7 +233,7 @@ class ParameterSpace::Resolved final : public Resolver {
 
   void make_sketch() {
     std::vector<Sketch::Column> columns;
-    for (const Parameter& parameter : parameters) {
+    for (const Tunable& parameter : parameters) {
       const bool integers = std::all_of(parameter.values.begin(), parameter.values.end(), [](const Scalar& value) {
         return std::holds_alternative<std::int64_t>(value);
       });
@@ -392,7 +392,7 @@ class ParameterSpace::Resolved final : public Resolver {
 
   void check_standard(std::string_view place) const {
     Rows rows;
-    for (const Parameter& parameter : parameters) {
+    for (const Tunable& parameter : parameters) {
       if (!parameter.standard) return;
       rows.push_back(*parameter.standard);
     }
@@ -500,8 +500,8 @@ class ParameterSpace::Resolved final : public Resolver {
   std::vector<Group> groups_;
 };
 
-ParameterSpace::ParameterSpace(Workload workload, std::vector<Parameter> parameters,
-                               std::vector<Constraint> constraints, std::string_view place)
+ParameterSpace::ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,
+                               std::string_view place)
     : resolved_(std::make_shared<const Resolved>(std::move(workload), std::move(parameters), std::move(constraints),
                                                  place)) {}
 ParameterSpace::~ParameterSpace() = default;
@@ -511,7 +511,7 @@ ParameterSpace& ParameterSpace::operator=(ParameterSpace&&) noexcept = default;
 const Workload& ParameterSpace::workload() const {
   return resolved_->workload;
 }
-const std::vector<Parameter>& ParameterSpace::parameters() const {
+const std::vector<Tunable>& ParameterSpace::parameters() const {
   return resolved_->parameters;
 }
 const std::vector<Constraint>& ParameterSpace::constraints() const {
@@ -557,9 +557,9 @@ std::vector<Scalar> ParameterSpace::values_of(const Candidate& candidate) const 
 base::Result<Candidate> ParameterSpace::point(const base::Document& values) const {
   Rows rows;
   std::vector<std::string_view> names;
-  for (const Parameter& parameter : parameters()) names.push_back(parameter.name);
+  for (const Tunable& parameter : parameters()) names.push_back(parameter.name);
   values.only_keys(names);
-  for (const Parameter& parameter : parameters()) {
+  for (const Tunable& parameter : parameters()) {
     const base::Document& value = values.at(parameter.name);
     const std::string text = value.is_bool()      ? scalar_text(value.as_bool())
                              : value.is_integer() ? scalar_text(value.as_integer())
@@ -587,7 +587,7 @@ base::Document ParameterSpace::to_document(const Candidate& candidate) const {
 
 Candidate ParameterSpace::standard() const {
   Rows rows;
-  for (const Parameter& parameter : parameters()) rows.push_back(parameter.standard.value_or(0));
+  for (const Tunable& parameter : parameters()) rows.push_back(parameter.standard.value_or(0));
   base::Stream stream(1, "standard");
   if (!resolved_->nearest(rows, -1, stream)) return {workload(), resolved_->sketch, resolved_->sample(stream).value()};
   return {workload(), resolved_->sketch, resolved_->arguments_of(rows)};

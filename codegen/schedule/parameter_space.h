@@ -23,7 +23,7 @@
 
 namespace graft::codegen {
 
-struct Parameter {
+struct Tunable {
   std::string name;
   std::vector<Scalar> values;                // distinct texts; numbers ascending
   std::optional<std::size_t> standard = {};  // position of the default
@@ -33,14 +33,14 @@ class ParameterSpace {
  public:
   // UserError at `place` for what is no space: no parameter or too many, a name that is none or is there twice, a
   // parameter without values or with one twice, defaults that a constraint forbids, constraints that no point meets.
-  ParameterSpace(Workload workload, std::vector<Parameter> parameters, std::vector<Constraint> constraints,
+  ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,
                  std::string_view place);
   ~ParameterSpace();
   ParameterSpace(ParameterSpace&&) noexcept;
   ParameterSpace& operator=(ParameterSpace&&) noexcept;
 
   const Workload& workload() const;
-  const std::vector<Parameter>& parameters() const;
+  const std::vector<Tunable>& parameters() const;
   const std::vector<Constraint>& constraints() const;
   const std::shared_ptr<const Sketch>& sketch() const;
   // Of valid points; nullopt if there are too many to count. Combinations without constraints: `combinations`.

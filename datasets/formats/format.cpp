@@ -239,6 +239,8 @@ const std::vector<Exporter>& exporters() {
       {"autotvm", "JSON lines as AutoTVM writes them", export_autotvm},
       {"table", "CSV: workload, sketch, arguments and seconds of the rows that are ok", export_table},
       {"programs", "JSON lines of loop programs: every row that has one", export_programs},
+      {"kernel_tuner", "a cache file of Kernel Tuner: rows of one table, failures too", export_kernel_tuner},
+      {"t4", "T4 results of the FAIR auto-tuning format: rows of one table, failures too", export_t4},
   };
   return table;
 }

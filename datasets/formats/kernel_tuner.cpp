@@ -4,9 +4,15 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <map>
 #include <optional>
+#include <utility>
 
+#include "base/document.h"
 #include "base/error.h"
+#include "base/text.h"
+#include "codegen/schedule/table_schema.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
 #include "datasets/formats/times.h"
@@ -343,6 +349,173 @@ void import_document(Import& import, const std::filesystem::path& path) {
 
 void import_kernel_tuner(Import& import) {
   for (const std::filesystem::path& file : import.settings().files) import_document(import, file);
+}
+
+namespace {
+
+// How a failure is written: in place of a time in a cache file, and as T4's "invalidity".
+struct FailureWords {
+  const char* cached;
+  const char* invalidity;
+};
+FailureWords words_of(Status status) {
+  switch (status) {
+    case Status::does_not_compile:
+      return {"CompilationFailedConfig", "compile"};
+    case Status::unsupported:
+    case Status::does_not_lower:
+      return {"InvalidConfig", "constraints"};
+    case Status::wrong_result:
+      return {"RuntimeFailedConfig", "correctness"};
+    case Status::timed_out:
+    case Status::slower_than_limit:
+      return {"RuntimeFailedConfig", "timeout"};
+    default:
+      return {"RuntimeFailedConfig", "runtime"};
+  }
+}
+
+base::Document value_document(const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  const std::optional<double> number = codegen::number_in(text);
+  if (!number) return text;
+  const bool is_whole = *number == std::floor(*number) && std::abs(*number) < 1e15;
+  return is_whole ? base::Document(std::int64_t(*number)) : base::Document(*number);
+}
+
+base::Document milliseconds_of(const Measurement& measurement) {
+  base::Document list = base::Document::list();
+  for (const double seconds : measurement.seconds) list.push(seconds / millisecond);
+  return list;
+}
+
+// The values of each column that occur, in order.
+struct Occurring {
+  std::vector<std::string> names;
+  std::vector<std::map<std::int64_t, std::string>> values;  // by argument
+};
+
+// Calls `entry(row, configuration)` for each row of the table of the first one.
+template <class Entry>
+Counts for_each_row(const DatasetFile& from, Entry entry) {
+  Counts counts;
+  constexpr std::int64_t piece = 4096;
+  std::optional<std::pair<int, int>> table;
+  for (std::int64_t begin = 0; begin < from.size(); begin += piece) {
+    for (const Dataset::Row& row : from.rows(begin, std::min(piece, from.size() - begin))) {
+      ++counts.records;
+      const codegen::Sketch& sketch = *from.head().sketches[std::size_t(row.sketch)];
+      if (sketch.columns.empty() || row.arguments.size() != sketch.columns.size()) {
+        ++counts.dropped["no row of a table"];
+        continue;
+      }
+      if (!table) table = std::pair(row.workload, row.sketch);
+      if (*table != std::pair(row.workload, row.sketch)) {
+        ++counts.dropped["a row of another table"];
+        continue;
+      }
+      base::Document configuration = base::Document::map();
+      for (std::size_t c = 0; c < row.arguments.size(); ++c)
+        configuration.set(sketch.arguments[c].name, value_document(codegen::column_value(sketch, c, row.arguments[c])));
+      entry(row, configuration);
+      ++counts.rows;
+    }
+  }
+  return counts;
+}
+
+// "conv" and 4096, 128 of "table(name=conv,size0=4096,size1=128)".
+std::pair<std::string, base::Document> kernel_of(const codegen::Workload& workload) {
+  std::string name = workload.text();
+  base::Document sizes = base::Document::list();
+  std::string_view rest = workload.text();
+  constexpr std::string_view begin = "table(name=";
+  if (rest.starts_with(begin) && rest.ends_with(')')) {
+    rest = rest.substr(begin.size(), rest.size() - begin.size() - 1);
+    const std::vector<std::string_view> parts = base::split(rest, ',');
+    name = parts.front();
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const std::string_view size = parts[i].substr(std::min(parts[i].find('=') + 1, parts[i].size()));
+      if (const std::optional<double> number = codegen::number_in(size)) sizes.push(std::int64_t(*number));
+    }
+  }
+  return {name, sizes};
+}
+
+}  // namespace
+
+Counts export_kernel_tuner(const DatasetFile& from, const TextSink& to) {
+  Occurring occurring;
+  std::optional<codegen::Workload> workload;
+  for_each_row(from, [&](const Dataset::Row& row, const base::Document& configuration) {
+    if (!workload) {
+      workload = from.head().workloads[std::size_t(row.workload)];
+      for (const auto& [name, value] : configuration.as_map()) occurring.names.push_back(name);
+      occurring.values.resize(occurring.names.size());
+    }
+    std::size_t c = 0;
+    for (const auto& [name, value] : configuration.as_map()) {
+      occurring.values[c].emplace(row.arguments[c], value.to_json());
+      ++c;
+    }
+  });
+  base::Document keys = base::Document::list();
+  std::string values;
+  for (std::size_t c = 0; c < occurring.names.size(); ++c) {
+    keys.push(occurring.names[c]);
+    std::vector<std::string> texts;
+    for (const auto& [argument, text] : occurring.values[c]) texts.push_back(text);
+    values += fmt::format("{}{}: [{}]", c > 0 ? ",\n" : "", base::Document(occurring.names[c]).to_json(),
+                          base::join(texts, ", "));
+  }
+  const auto [kernel, sizes] = kernel_of(workload.value_or(codegen::Workload()));
+  to(
+      fmt::format("{{\n\"device_name\": {},\n\"kernel_name\": {},\n\"problem_size\": {},\n\"tune_params_keys\": "
+                  "{},\n\"tune_params\": {{\n{}\n}},\n\"objective\": \"time\",\n\"cache\": {{",
+                  base::Document(std::string(platform_name(from.head().platform))).to_json(),
+                  base::Document(kernel).to_json(), sizes.to_json(), keys.to_json(), values));
+  bool first = true;
+  const Counts counts = for_each_row(from, [&](const Dataset::Row& row, base::Document configuration) {
+    std::vector<std::string> key;
+    for (const auto& [name, value] : configuration.as_map())
+      key.push_back(value.is_string() ? value.as_string() : value.to_json());
+    if (row.measurement.status == Status::ok) {
+      configuration.set("time", datasets::seconds_of(row.measurement) / millisecond)
+          .set("times", milliseconds_of(row.measurement));
+    } else {
+      configuration.set("time", words_of(row.measurement.status).cached);
+    }
+    to(fmt::format("{}\n{}: {}", first ? "" : ",", base::Document(base::join(key, ",")).to_json(),
+                   configuration.to_json()));
+    first = false;
+  });
+  to("\n}\n}\n");
+  return counts;
+}
+
+Counts export_t4(const DatasetFile& from, const TextSink& to) {
+  base::Document metadata = base::Document::map();
+  metadata.set("device", std::string(platform_name(from.head().platform))).set("timeunit", "milliseconds");
+  to(fmt::format("{{\"schema_version\": \"1.0.0\",\n\"metadata\": {},\n\"results\": [", metadata.to_json()));
+  bool first = true;
+  const Counts counts = for_each_row(from, [&](const Dataset::Row& row, const base::Document& configuration) {
+    const bool ok = row.measurement.status == Status::ok;
+    base::Document entry = base::Document::map();
+    entry.set("configuration", configuration)
+        .set("objectives", base::Document::list().push("time"))
+        .set("invalidity", ok ? std::string(no_failure) : words_of(row.measurement.status).invalidity)
+        .set("correctness", int(ok));
+    if (ok) {
+      base::Document time = base::Document::map();
+      time.set("name", "time").set("value", datasets::seconds_of(row.measurement) / millisecond).set("unit", "ms");
+      entry.set("measurements", base::Document::list().push(std::move(time)))
+          .set("times", base::Document::map().set("runtimes", milliseconds_of(row.measurement)));
+    }
+    to(fmt::format("{}\n{}", first ? "" : ",", entry.to_json()));
+    first = false;
+  });
+  to("\n]}\n");
+  return counts;
 }
 
 }  // namespace graft::datasets::formats

@@ -10,4 +10,8 @@ namespace graft::datasets::formats {
 // UserError "<file>:<line>: ...".
 void import_kernel_tuner(Import& import);
 
+// Rows of one table, that of the first row, as a cache file that Kernel Tuner reads, or as T4 results; times in ms.
+Counts export_kernel_tuner(const DatasetFile& from, const TextSink& to);
+Counts export_t4(const DatasetFile& from, const TextSink& to);
+
 }  // namespace graft::datasets::formats

@@ -18,7 +18,7 @@ namespace graft::datasets::formats {
 namespace {
 
 using codegen::Constraint;
-using codegen::Parameter;
+using codegen::Tunable;
 using codegen::Scalar;
 using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 
@@ -78,7 +78,7 @@ std::vector<Scalar> range_of(const base::Document& range) {
   return values;
 }
 
-std::size_t position_of(const Parameter& parameter, const base::Document& value) {
+std::size_t position_of(const Tunable& parameter, const base::Document& value) {
   const std::string text = codegen::scalar_text(scalar_of(value));
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
     if (codegen::scalar_text(parameter.values[i]) == text) return i;
@@ -87,23 +87,23 @@ std::size_t position_of(const Parameter& parameter, const base::Document& value)
                                                    base::shortened(parameter.name)));
 }
 
-std::vector<std::string> names_of(const std::vector<Parameter>& parameters) {
+std::vector<std::string> names_of(const std::vector<Tunable>& parameters) {
   std::vector<std::string> names;
-  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+  for (const Tunable& parameter : parameters) names.push_back(parameter.name);
   return names;
 }
 
 codegen::ParameterSpace own_space(const base::Document& file, const std::string& stem, const std::string& place) {
   file.only_keys({"name", "sizes", "parameters", "constraints", "default"});
-  std::vector<Parameter> parameters;
+  std::vector<Tunable> parameters;
   const base::Document& given = file.at("parameters");
   for (const auto& [name, values] : given.as_map())
     parameters.push_back({name, values.is_map() ? range_of(values) : list_of(values), {}});
   if (const base::Document* const standard = file.find("default")) {
     std::vector<std::string_view> known;
-    for (const Parameter& parameter : parameters) known.push_back(parameter.name);
+    for (const Tunable& parameter : parameters) known.push_back(parameter.name);
     standard->only_keys(known);
-    for (Parameter& parameter : parameters) {
+    for (Tunable& parameter : parameters) {
       if (const base::Document* const value = standard->find(parameter.name))
         parameter.standard = position_of(parameter, *value);
     }
@@ -125,9 +125,9 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
 // T1 names no type that its values do not show.
 codegen::ParameterSpace t1_space(const base::Document& file, const std::string& stem, const std::string& place) {
   const base::Document& space = file.at("ConfigurationSpace");
-  std::vector<Parameter> parameters;
+  std::vector<Tunable> parameters;
   for (const base::Document& entry : space.at("TuningParameters").as_list()) {
-    Parameter parameter{entry.at("Name").as_string(), {}, {}};
+    Tunable parameter{entry.at("Name").as_string(), {}, {}};
     const base::Document& values = entry.at("Values");
     parameter.values = values.is_list() ? list_of(values) : codegen::values_in(values.as_string(), values.place());
     if (const base::Document* const standard = entry.find("Default"); standard != nullptr && !standard->is_null())

@@ -41,12 +41,13 @@ from ._graft import (
     write,
 )
 from .data import Dataset, read_dataset
+from .configurations import Configurations, tune_function
 from .kernel import Kernel, Network, Parameter, kernels, load
 
 __version__ = version()
 __all__ = [
-    "Adapted", "Answer", "Compiled", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
+    "Adapted", "Answer", "Compiled", "Configurations", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
     "Model", "Network", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "adapt",
     "compile", "compile_network", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms",
-    "predict", "read_dataset", "train", "tune", "tune_network", "version", "write",
+    "predict", "read_dataset", "train", "tune", "tune_function", "tune_network", "version", "write",
 ]

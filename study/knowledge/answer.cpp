@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "codegen/expression/computation.h"
 #include "codegen/schedule/sketch.h"
+#include "codegen/schedule/table_schema.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/peak.h"
 
@@ -48,7 +49,7 @@ std::optional<Answer> first(std::vector<Answer> answers) {
 }  // namespace
 
 double Answer::gflops() const {
-  return double(codegen::flops(workload())) / seconds() * 1e-9;
+  return codegen::names_computation(workload()) ? double(codegen::flops(workload())) / seconds() * 1e-9 : 0;
 }
 
 std::optional<Answer> answer_of(const search::RunContent& run, const codegen::Workload& workload) {
@@ -104,6 +105,11 @@ const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::
 
 base::Document schedule_document(const codegen::Candidate& candidate) {
   base::Document steps = base::Document::list();
+  if (codegen::is_row_of_table(candidate)) {
+    for (std::size_t c = 0; c < candidate.arguments.size(); ++c)
+      steps.push(fmt::format("{} = {}", candidate.sketch->arguments[c].name,
+                             codegen::column_value(*candidate.sketch, c, candidate.arguments[c])));
+  }
   if (const auto schedule = codegen::schedule(candidate)) {
     for (const codegen::Step& step : *schedule) steps.push(codegen::to_text(step));
   }

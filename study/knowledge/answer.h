@@ -30,7 +30,7 @@ struct Answer {
 
   const codegen::Workload& workload() const { return candidate.workload; }
   double seconds() const { return datasets::seconds_of(measurement); }
-  double gflops() const;
+  double gflops() const;  // 0 for a workload that is only a name
 };
 
 // The fastest program of a workload that a run found. If its best programs were built by every pipeline in the end,
@@ -54,7 +54,7 @@ std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::W
 // know.
 const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::Target& target);
 
-// The steps of a candidate, a line each.
+// The steps of a candidate, a line each; of a row of a table its values.
 base::Document schedule_document(const codegen::Candidate& candidate);
 
 // {"seconds":...,"gflops":...,"schedule":[...],"sketch":...,"arguments":[...],"program":...,"measurement":{...}} and,

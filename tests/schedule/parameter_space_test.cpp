@@ -24,15 +24,15 @@ std::vector<Scalar> integers(std::int64_t from, std::int64_t to) {
   return values;
 }
 
-ParameterSpace made(std::vector<Parameter> parameters, const std::vector<std::string>& texts) {
+ParameterSpace made(std::vector<Tunable> parameters, const std::vector<std::string>& texts) {
   std::vector<std::string> names;
-  for (const Parameter& parameter : parameters) names.push_back(parameter.name);
+  for (const Tunable& parameter : parameters) names.push_back(parameter.name);
   std::vector<Constraint> constraints;
   for (const std::string& text : texts) constraints.emplace_back(text, names, "space");
   return ParameterSpace(Workload("table(name=test)"), std::move(parameters), std::move(constraints), "space");
 }
 
-std::string refusal(std::vector<Parameter> parameters, const std::vector<std::string>& texts) {
+std::string refusal(std::vector<Tunable> parameters, const std::vector<std::string>& texts) {
   try {
     made(std::move(parameters), texts);
     return "";
@@ -86,7 +86,7 @@ TEST(ParameterSpace, DrawsEveryPointOfAListAlikeOften) {
 
 // Of 10^14 combinations about one in 10^6 meets the constraints: draws alone would not find any.
 TEST(ParameterSpace, SamplesAndMutatesWhatCannotBeListed) {
-  std::vector<Parameter> parameters;
+  std::vector<Tunable> parameters;
   std::vector<std::string> texts;
   for (int i = 0; i < 14; ++i) {
     parameters.push_back({"p" + std::to_string(i), integers(1, 10)});
@@ -147,11 +147,11 @@ TEST(ParameterSpace, RefusesWhatIsNone) {
   EXPECT_NE(refusal({{"a", integers(1, 2)}}, {"a / 0 > 1"}).find("contradictory"), std::string::npos);
   EXPECT_NE(refusal({{"a", integers(1, 9), std::size_t(0)}}, {"a > 3"}).find("the default does not meet a > 3"),
             std::string::npos);
-  std::vector<Parameter> many;
+  std::vector<Tunable> many;
   for (int i = 0; i < 1000000; ++i) many.push_back({"p" + std::to_string(i), {std::int64_t(1)}});
   EXPECT_NE(refusal(many, {}).find("at most"), std::string::npos);
   // Contradictory, and too large to list: refused after a bounded search.
-  std::vector<Parameter> large;
+  std::vector<Tunable> large;
   std::string sum = "0";
   for (int i = 0; i < 20; ++i) {
     large.push_back({"p" + std::to_string(i), integers(1, 50)});

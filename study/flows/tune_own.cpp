@@ -1,0 +1,463 @@
+#include "study/flows/tune_own.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/shortened.h"
+#include "base/team.h"
+#include "base/temporary_folder.h"
+#include "base/text.h"
+#include "datasets/formats/format.h"
+#include "datasets/formats/parameter_spaces.h"
+#include "search/ask_tell.h"
+#include "search/explorer.h"
+#include "study/flows/rounds.h"
+#include "study/flows/search_session.h"
+#include "study/flows/train.h"
+#include "study/inputs/field_error.h"
+#include "study/inputs/request.h"
+#include "study/inputs/settings.h"
+#include "study/knowledge/measured.h"
+#include "study/knowledge/prior.h"
+
+namespace graft::study {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr double abort_factor = 3;
+constexpr std::int64_t anova_points = 2048;
+constexpr std::size_t most_bins = 16;
+const char* const prior_name = "prior.h5";
+
+tasks::Platform platform_named_by(const std::string& device) {
+  tasks::Platform platform;
+  platform.name = device.empty() ? "command" : fmt::format("command:{}", device);
+  return platform;
+}
+
+bool has_default(const codegen::ParameterSpace& space) {
+  return std::all_of(space.parameters().begin(), space.parameters().end(),
+                     [](const codegen::Tunable& parameter) { return parameter.standard.has_value(); });
+}
+
+// Rows with every value of every parameter, so that an encoding is made for all of them; nothing was measured.
+datasets::Dataset values_of(const codegen::ParameterSpace& space, const tasks::Platform& platform) {
+  datasets::Dataset out;
+  out.platform = platform.name;
+  out.source = tasks::command_source;
+  search::Programs judge(platform.target);
+  const codegen::Space points = space.space(judge);
+  const std::vector<codegen::Domain>& domains = points.sketches().front().domains;
+  std::size_t most = 0;
+  for (const codegen::Domain& domain : domains) most = std::max(most, domain.values.size());
+  // Words that each occur in one row alone would be taken for names of rows.
+  for (std::size_t row = 0; row <= 2 * most; ++row) {
+    datasets::Trial trial{std::int64_t(row), {space.workload(), space.sketch(), {}}, 0, {}};
+    for (const codegen::Domain& domain : domains)
+      trial.candidate.arguments.push_back(domain.values[row % domain.values.size()].front());
+    trial.measurement.seconds = {1};
+    out.add(trial);
+  }
+  return out;
+}
+
+std::string content_hash(const fs::path& path) {
+  if (!fs::exists(path)) throw base::UserError(path.string(), "there is no such file or folder");
+  if (!fs::is_directory(path)) return file_hash(path);
+  std::uint64_t hash = 1;
+  for (const datasets::Dataset& dataset : measured_in({path})) {
+    for (const datasets::Dataset::Row& row : dataset.rows)
+      hash = base::hash_combine(hash, codegen::hash(dataset.candidate(row)));
+  }
+  return base::to_hex(hash);
+}
+
+std::string identity_of(const std::vector<fs::path>& from) {
+  std::uint64_t hash = from.size();
+  for (const fs::path& path : from) hash = base::hash_combine(hash, base::hash_bytes(content_hash(path)));
+  return base::to_hex(hash);
+}
+
+// "A100" of "caches/A100.json.gz".
+std::string device_of(const fs::path& path) {
+  std::string name = path.filename().string();
+  return name.substr(0, name.find('.'));
+}
+
+// Datasets as files, in `folder`.
+std::vector<std::string> as_datasets(const std::vector<fs::path>& from, const fs::path& folder,
+                                     base::Monitor& monitor) {
+  std::vector<std::string> files;
+  const auto fresh = [&] { return (folder / fmt::format("{}.h5", files.size())).string(); };
+  for (const fs::path& path : from) {
+    if (fs::is_directory(path)) {
+      for (const datasets::Dataset& dataset : measured_in({path})) {
+        files.push_back(fresh());
+        datasets::write_dataset(dataset, files.back());
+      }
+    } else if (path.extension() == ".json" || path.extension() == ".gz") {
+      datasets::formats::ImportSettings settings;
+      settings.files = {path};
+      settings.platform = device_of(path);
+      datasets::formats::Import import = datasets::formats::imported("kernel_tuner", std::move(settings), monitor);
+      for (auto& [platform, dataset] : import.datasets()) {
+        files.push_back(fresh());
+        dataset.commit(files.back());
+      }
+    } else {
+      files.push_back(path.string());
+    }
+  }
+  return files;
+}
+
+// A model of what is known elsewhere, as a file in `folder`.
+fs::path trained(const OwnKnowledge& knowledge, const fs::path& folder, base::Monitor& monitor) {
+  TrainRequest request;
+  request.data.files = as_datasets(knowledge.from, folder, monitor);
+  request.seed = knowledge.seed;
+  request.threads = knowledge.threads;
+  request.out = folder / prior_name;
+  base::Team alone;
+  train(request, alone, monitor);
+  return request.out;
+}
+
+// `kept`: the model of what is known elsewhere, from an earlier part of the run; "": it is trained, in `scratch`.
+Prior prior_for(const codegen::ParameterSpace& space, const tasks::Platform& platform, const OwnKnowledge& knowledge,
+                const std::string& explorer, const fs::path& run, const fs::path& kept, const fs::path& scratch,
+                base::Monitor& monitor) {
+  PriorRequest asked;
+  asked.model = knowledge.model;
+  asked.explorer = explorer;
+  asked.run = run;
+  asked.seed = knowledge.seed;
+  asked.threads = knowledge.threads;
+  if (!knowledge.from.empty()) {
+    if (!knowledge.model.empty()) throw FieldError("model, from", "either of them is what the search begins with");
+    asked.model = (kept.empty() ? trained(knowledge, scratch, monitor) : kept).string();
+  }
+  Prior prior = prior_of_tables(asked, platform, values_of(space, platform), monitor);
+  if (!knowledge.from.empty()) {
+    prior.identity = "from " + identity_of(knowledge.from);
+    prior.name = fmt::format("learnt from {}", base::counted(knowledge.from.size(), "source"));
+  }
+  return prior;
+}
+
+std::string folder_name(const codegen::ParameterSpace& space, const OwnRequest& request) {
+  return fmt::format("tune-{}-{}-s{}", short_name(space.workload().text()),
+                     short_name(platform_named_by(request.device).name), request.search.seed);
+}
+
+// What belongs to schedules, or is not carried over.
+void check(const OwnRequest& request) {
+  check_settings(request.search);
+  const TuneRequest usual;
+  const TuneRequest& search = request.search;
+  const auto refuse = [](bool given, const char* field) {
+    if (given) throw FieldError(field, "does not go with a command");
+  };
+  refuse(!search.library.empty() || search.again, "library");
+  refuse(!search.history.empty(), "history");
+  refuse(search.watch > 0, "watch");
+  refuse(!search.start.empty(), "start");
+  refuse(!search.space.file.empty(), "space");
+}
+
+codegen::ParameterSpace read_space(const fs::path& file) {
+  return datasets::formats::parse_parameter_space(base::read_file(file), file.string());
+}
+
+// In the order in which they refer to each other.
+struct OwnSession {
+  const OwnRequest& request;
+  tasks::Platform platform;
+  tasks::MeasureSettings measure;
+  codegen::ParameterSpace parameters;
+  std::unique_ptr<tasks::Measurer> measurer;
+  fs::path folder;
+  search::Programs judge;
+  codegen::Space space;
+  base::TemporaryFolder scratch;
+  Prior prior;
+  search::RunDirectory run;
+  SearchSession session;
+
+  OwnSession(const OwnRequest& asked, base::Monitor& monitor)
+      : request(asked),
+        platform(platform_named_by(asked.device)),
+        measure(asked.search.timing.settings(abort_factor, asked.search.threads)),
+        parameters(read_space(asked.space)),
+        measurer(tasks::make_command_measurer(asked.command, parameters, measure)),
+        folder(asked.search.out.empty() ? fs::path("runs") / folder_name(parameters, asked) : asked.search.out),
+        judge(platform.target),
+        space(parameters.space(judge)),
+        scratch("prior"),
+        prior(prior_for(parameters, platform, {asked.from, asked.search.model, asked.search.seed, asked.search.threads},
+                        checked_explorer(), folder, kept_prior(), scratch.path(), monitor)),
+        run(folder, identity().document(), context_of(asked.search.command_line), ""),
+        session(space, {platform, *measurer, run, prior.model.get(), prior.encoding.get()}) {
+    const fs::path made = scratch / prior_name;
+    if (fs::exists(made)) base::replace_file(folder / prior_name, base::read_file(made));
+    session.begin(settings());
+    note_continued(run, monitor);
+  }
+
+ private:
+  const std::string& checked_explorer() const {
+    search::make_explorer(request.search.explorer, space, request.search.seed, request.search.selection);
+    return request.search.explorer;
+  }
+  // Only where this run, or one with the same sources, has it.
+  fs::path kept_prior() const {
+    const fs::path file = folder / prior_name;
+    if (request.from.empty() || !fs::exists(file)) return {};
+    const std::optional<base::Document> known = search::recorded_request(folder);
+    const base::Document* const model = known ? known->find("model") : nullptr;
+    return model != nullptr && model->as_string() == "from " + identity_of(request.from) ? file : fs::path();
+  }
+  std::int64_t batch() const { return request.search.batch == TuneRequest().batch ? own_batch : request.search.batch; }
+  Request identity() const {
+    Request identity("tune");
+    identity.set("workload", parameters.workload().text())
+        .set("platform", platform.name)
+        .set("source", tasks::command_source)
+        .set("model", prior.identity)
+        .set("space", base::to_hex(space.hash()))
+        .set("run", request.command.run);
+    for (const auto& [key, text] :
+         {std::pair("build", &request.command.build), std::pair("time", &request.command.time),
+          std::pair("check", &request.command.check)}) {
+      if (!text->empty()) identity.set(key, *text);
+    }
+    if (request.command.shell) identity.set("shell", true);
+    if (request.command.persistent) identity.set("persistent", true);
+    put_settings(request.search, identity.fields());
+    return identity.set("batch", batch());
+  }
+  search::TuningSettings settings() const {
+    search::TuningSettings settings;
+    settings.explorer = request.search.explorer;
+    settings.selection = request.search.selection;
+    settings.trials = request.search.trials;
+    settings.batch = int(batch());
+    settings.seed = request.search.seed;
+    settings.threads = request.search.threads;
+    settings.budget_seconds = request.search.budget_seconds;
+    settings.stop_after = request.search.stop_after;
+    if (has_default(parameters)) settings.start = {parameters.standard()};
+    return settings;
+  }
+};
+
+// The share of the variance of `values` that is between the groups; what groups as small as these show by chance is
+// taken off.
+double share_between(const std::vector<double>& values, const std::vector<std::size_t>& groups) {
+  struct Sum {
+    double values = 0, count = 0;
+  };
+  std::map<std::size_t, Sum> sums;
+  double mean = 0, total = 0, between = 0;
+  for (const double value : values) mean += value / double(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    sums[groups[i]].values += values[i], sums[groups[i]].count += 1;
+    total += (values[i] - mean) * (values[i] - mean);
+  }
+  if (!(total > 0) || sums.size() >= values.size()) return 0;
+  for (const auto& [group, sum] : sums)
+    between += sum.count * (sum.values / sum.count - mean) * (sum.values / sum.count - mean);
+  const double within = (total - between) / double(values.size() - sums.size());
+  return std::max(0.0, (between - double(sums.size() - 1) * within) / total);
+}
+
+std::vector<std::pair<std::string, double>> importance_of(OwnSession& own) {
+  std::vector<std::pair<std::string, double>> out;
+  if (own.prior.model == nullptr || own.prior.encoding == nullptr) return out;
+  std::vector<meta::Examples> support = {own.session.tuning().examples()};
+  if (support.front().size() < 2) return out;
+  const std::unique_ptr<meta::CostModel> model = own.prior.model->adapted(support);
+  if (!model->is_informed()) return out;
+  std::vector<codegen::Candidate> points = own.space.listed();
+  base::Stream stream(own.request.search.seed, "importance");
+  if (std::int64_t(points.size()) > anova_points) {
+    stream.shuffle(points);
+    points.resize(std::size_t(anova_points));
+  }
+  if (points.empty()) {
+    for (std::int64_t i = 0; i < anova_points; ++i) points.push_back(own.space.sample(stream, own.judge));
+  }
+  search::Scorer scorer(own.session.programs(), own.request.search.threads, {}, own.request.search.seed);
+  scorer.use(model.get());
+  const std::vector<float> scores = scorer.predictions(points);
+  const std::vector<double> predicted(scores.begin(), scores.end());
+  for (std::size_t p = 0; p < own.parameters.parameters().size(); ++p) {
+    const codegen::Tunable& parameter = own.parameters.parameters()[p];
+    if (parameter.values.size() < 2) continue;
+    const std::size_t in_a_bin = (parameter.values.size() + most_bins - 1) / most_bins;
+    std::vector<std::size_t> groups;
+    std::map<std::int64_t, std::size_t> positions;
+    const codegen::Domain& domain = own.space.sketches().front().domains[p];
+    for (std::size_t row = 0; row < domain.values.size(); ++row) positions[domain.values[row].front()] = row;
+    for (const codegen::Candidate& point : points) groups.push_back(positions.at(point.arguments[p]) / in_a_bin);
+    out.emplace_back(parameter.name, share_between(predicted, groups));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+OwnResult result_of(OwnSession& own, bool complete) {
+  const search::Tuning& tuning = own.session.tuning();
+  OwnResult result;
+  result.workload = own.parameters.workload().text();
+  result.platform = own.platform.name;
+  result.seed = own.request.search.seed;
+  result.points = own.parameters.size();
+  result.combinations = own.parameters.combinations();
+  result.trials = tuning.trials();
+  result.curve = tuning.curve();
+  result.time = tuning.time_spent();
+  result.model = own.prior.name;
+  result.folder = own.run.path();
+  result.complete = complete;
+  // Of all recorded trials: an earlier part of the run with more trials may have found a better one.
+  const std::vector<datasets::Trial>& recorded = own.run.journal().trials();
+  if (const auto best = search::best_trial(recorded, own.parameters.workload())) {
+    result.best = OwnResult::Best{
+        best->index, datasets::seconds_of(best->measurement), own.parameters.to_document(best->candidate),
+        tasks::command_line(own.request.command, own.parameters, best->candidate), best->measurement};
+  }
+  const std::uint64_t standard = codegen::hash(own.parameters.standard());
+  for (const datasets::Trial& trial : recorded) {
+    if (has_default(own.parameters) && codegen::hash(trial.candidate) == standard &&
+        trial.measurement.status == datasets::Status::ok)
+      result.standard_seconds = datasets::seconds_of(trial.measurement);
+  }
+  if (complete) result.importance = importance_of(own);
+  if (complete && !result.best) result.failure = nothing_ok_text(result.trials, own.platform, own.run.path());
+  return result;
+}
+
+}  // namespace
+
+OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor) {
+  check(request);
+  OwnSession own(request, monitor);
+  const bool complete = own.session.run(request.search.trials, monitor);
+  OwnResult result = result_of(own, complete);
+  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
+  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
+  base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  return result;
+}
+
+base::Document to_document(const OwnResult& result) {
+  base::Document points = base::Document::list(), importance = base::Document::list(), best;
+  for (const auto& [trial, seconds] : result.curve) points.push(base::Document(base::Document::List{trial, seconds}));
+  for (const auto& [parameter, share] : result.importance) {
+    base::Document entry = base::Document::map();
+    importance.push(entry.set("parameter", parameter).set("share", share));
+  }
+  if (result.best) {
+    best = base::Document::map();
+    best.set("seconds", result.best->seconds)
+        .set("trial", result.best->trial)
+        .set("configuration", result.best->configuration)
+        .set("command", result.best->command)
+        .set("measurement", datasets::to_document(result.best->measurement));
+  }
+  base::Document out = base::Document::map();
+  out.set("workload", result.workload)
+      .set("platform", result.platform)
+      .set("source", tasks::command_source)
+      .set("trials", result.trials.size())
+      .set("seed", std::int64_t(result.seed))
+      .set("best", std::move(best))
+      .set("curve", std::move(points))
+      .set("statuses", status_counts(result.trials))
+      .set("combinations", result.combinations)
+      .set("importance", std::move(importance))
+      .set("model", result.model)
+      .set("complete", result.complete)
+      .set("run", result.folder.string());
+  if (result.points) out.set("points", *result.points);
+  if (result.standard_seconds) out.set("default_seconds", *result.standard_seconds);
+  base::Document time = base::Document::map();
+  time.set("seconds", result.time.all())
+      .set("measuring", result.time.measuring)
+      .set("proposing", result.time.proposing)
+      .set("learning", result.time.learning)
+      .set("measured", result.time.measured);
+  return out.set("time", std::move(time));
+}
+
+// In the order in which they refer to each other.
+struct OwnSearch::State {
+  tasks::Platform platform;
+  codegen::ParameterSpace parameters;
+  base::TemporaryFolder scratch;
+  Prior prior;
+  search::Programs programs;
+  codegen::Space space;
+  search::AskTell search;
+
+  State(std::string_view text, const std::string& place, const OwnKnowledge& knowledge, base::Monitor& monitor)
+      : platform(platform_named_by("")),
+        parameters(datasets::formats::parse_parameter_space(text, place)),
+        scratch("prior"),
+        prior(prior_for(parameters, platform, knowledge, search::AskTellSettings().explorer, {}, {}, scratch.path(),
+                        monitor)),
+        programs(platform.target, prior.encoding.get()),
+        space(parameters.space(programs)),
+        search({space, programs, platform.name}, prior.model.get(), settings(knowledge)) {}
+
+ private:
+  search::AskTellSettings settings(const OwnKnowledge& knowledge) const {
+    search::AskTellSettings settings;
+    settings.seed = knowledge.seed;
+    settings.threads = knowledge.threads;
+    if (has_default(parameters)) settings.start = {parameters.standard()};
+    return settings;
+  }
+};
+
+OwnSearch::OwnSearch(std::string_view space, const std::string& place, const OwnKnowledge& knowledge,
+                     base::Monitor& monitor)
+    : state_(std::make_unique<State>(space, place, knowledge, monitor)) {}
+OwnSearch::~OwnSearch() = default;
+
+const codegen::ParameterSpace& OwnSearch::space() const {
+  return state_->parameters;
+}
+
+std::vector<codegen::Candidate> OwnSearch::ask(int count) {
+  return state_->search.ask(count);
+}
+
+void OwnSearch::tell(const std::vector<std::pair<codegen::Candidate, datasets::Measurement>>& measured) {
+  std::vector<datasets::Trial> trials;
+  for (const auto& [candidate, measurement] : measured) {
+    if (const std::string why = datasets::contradiction(measurement); !why.empty())
+      throw base::UserError(fmt::format("configuration {}", trials.size() + 1), why);
+    const base::Result<std::uint64_t> identity = state_->programs.identity(candidate);
+    trials.push_back({0, candidate, identity ? *identity : 0, measurement});
+  }
+  state_->search.tell(std::move(trials));
+}
+
+std::optional<datasets::Trial> OwnSearch::best() const {
+  return state_->search.best();
+}
+
+const std::vector<datasets::Trial>& OwnSearch::trials() const {
+  return state_->search.trials();
+}
+
+}  // namespace graft::study

@@ -1,0 +1,158 @@
+#include "study/flows/tune_own.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "datasets/dataset.h"
+#include "datasets/formats/format.h"
+#include "search/run_directory.h"
+#include "study/inputs/field_error.h"
+#include "study/knowledge/measured.h"
+#include "tests/base/support.h"
+
+namespace graft::study {
+namespace {
+
+const char* const space = R"(name: valley
+parameters:
+  x: {from: 1, to: 16}
+  y: {from: 1, to: 16}
+  z: [1, 2]
+constraints: ["x + y <= 24", "x != 13"]
+default: {x: 1, y: 1, z: 1}
+)";
+
+// A valley whose bottom is at x = 11, y = 6; z does nothing.
+OwnRequest valley(const std::filesystem::path& folder, const std::string& out) {
+  std::ofstream(folder / "valley.yaml") << space;
+  OwnRequest request;
+  request.space = folder / "valley.yaml";
+  request.command.run = "echo time $((100 + ({x} - 11) * ({x} - 11) * 4 + ({y} - 6) * ({y} - 6)))";
+  request.command.build = ": {z}";
+  request.command.shell = true;
+  request.command.time = "time:ms";
+  request.search.trials = 24;
+  request.search.timing.repetitions = 1;
+  request.search.out = folder / out;
+  return request;
+}
+
+TEST(TuneOwn, SearchesFromTheDefaultAndContinues) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  const OwnResult result = tune_own(request, monitor);
+  EXPECT_TRUE(result.complete);
+  ASSERT_EQ(result.trials.size(), 24u);
+  EXPECT_DOUBLE_EQ(datasets::seconds_of(result.trials.front().measurement), 0.525);
+  EXPECT_DOUBLE_EQ(result.standard_seconds.value(), 0.525);
+  ASSERT_TRUE(result.best);
+  EXPECT_EQ(result.best->seconds, result.curve.back().second);
+  EXPECT_LT(result.best->seconds, 0.15);
+  std::set<std::uint64_t> distinct;
+  for (const datasets::Trial& trial : result.trials) distinct.insert(codegen::hash(trial.candidate));
+  EXPECT_EQ(distinct.size(), 24u);
+  // x is worth the most, z nothing.
+  ASSERT_EQ(result.importance.size(), 3u);
+  EXPECT_EQ(result.importance.front().first, "x");
+  EXPECT_EQ(result.importance.back().first, "z");
+  const base::Document kept = base::parse_json(base::read_file(folder / "run" / "best.json"), "best.json");
+  EXPECT_EQ(kept.at("best").at("configuration"), result.best->configuration);
+
+  request.search.trials = 32;
+  const OwnResult more = tune_own(request, monitor);
+  EXPECT_EQ(more.trials.size(), 32u);
+  EXPECT_EQ(more.time.measured, 8);
+  for (std::size_t i = 0; i < result.trials.size(); ++i)
+    EXPECT_EQ(codegen::hash(more.trials[i].candidate), codegen::hash(result.trials[i].candidate));
+  request.command.run += " # other";
+  EXPECT_THROW(tune_own(request, monitor), base::UserError);
+}
+
+TEST(TuneOwn, LearnsFromWhatOthersMeasured) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest before = valley(folder.path(), "before");
+  before.search.trials = 64;
+  before.device = "old";
+  tune_own(before, monitor);
+  // A device on which everything takes twice as long, and the bottom has moved a little.
+  OwnRequest request = valley(folder.path(), "after");
+  request.command.run = "echo time $((200 + ({x} - 10) * ({x} - 10) * 8 + ({y} - 6) * ({y} - 6) * 2))";
+  request.from = {folder / "before"};
+  request.search.trials = 9;
+  const OwnResult with = tune_own(request, monitor);
+  ASSERT_TRUE(with.best);
+  EXPECT_LE(with.best->seconds, 0.210);
+  EXPECT_TRUE(std::filesystem::exists(folder / "after" / "prior.h5"));
+  request.search.trials = 12;
+  EXPECT_EQ(tune_own(request, monitor).time.measured, 3);
+}
+
+TEST(TuneOwn, WhatARunMeasuredIsADatasetAndExported) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  tune_own(valley(folder.path(), "run"), monitor);
+  const std::vector<datasets::Dataset> measured = measured_in({folder / "run"});
+  ASSERT_EQ(measured.size(), 1u);
+  EXPECT_EQ(measured.front().platform, "command");
+  EXPECT_EQ(measured.front().source, "command");
+  datasets::write_dataset(measured.front(), folder / "run.h5");
+  for (const char* const format : {"kernel_tuner", "t4"}) {
+    std::string text;
+    datasets::formats::exported(format, datasets::DatasetFile(folder / "run.h5"),
+                                [&](std::string_view piece) { text += piece; });
+    const std::filesystem::path file = folder / (std::string(format) + ".json");
+    std::ofstream(file) << text;
+    datasets::formats::ImportSettings settings;
+    settings.files = {file};
+    settings.platform = "again";
+    datasets::formats::Import import = datasets::formats::imported("kernel_tuner", settings, monitor);
+    import.dataset().commit(folder / "again.h5");
+    const datasets::Dataset again = datasets::read_dataset(folder / "again.h5");
+    ASSERT_EQ(again.rows.size(), measured.front().rows.size()) << format;
+    for (std::size_t i = 0; i < again.rows.size(); ++i)
+      EXPECT_NEAR(datasets::seconds_of(again.rows[i].measurement),
+                  datasets::seconds_of(measured.front().rows[i].measurement), 1e-12);
+  }
+}
+
+TEST(TuneOwn, RefusesWhatDoesNotGoWithACommand) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  request.search.library = folder / "library";
+  EXPECT_THROW(tune_own(request, monitor), FieldError);
+  request = valley(folder.path(), "run");
+  request.from = {folder / "missing.h5"};
+  EXPECT_THROW(tune_own(request, monitor), base::UserError);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST(TuneOwn, AsksAndIsTold) {
+  base::Monitor monitor;
+  OwnSearch search(space, "valley.yaml", {}, monitor);
+  EXPECT_EQ(search.space().to_document(search.ask(1).front()).to_json(), R"({"x":1,"y":1,"z":1})");
+  for (int round = 0; round < 8; ++round) {
+    std::vector<std::pair<codegen::Candidate, datasets::Measurement>> told;
+    for (const codegen::Candidate& candidate : search.ask(4)) {
+      const base::Document point = search.space().to_document(candidate);
+      const double x = point.at("x").as_number(), y = point.at("y").as_number();
+      datasets::Measurement measurement;
+      measurement.seconds = {100 + 4 * (x - 11) * (x - 11) + (y - 6) * (y - 6)};
+      told.emplace_back(candidate, measurement);
+    }
+    search.tell(told);
+  }
+  EXPECT_EQ(search.trials().size(), 32u);
+  EXPECT_LT(datasets::seconds_of(search.best()->measurement), 115);
+}
+
+}  // namespace
+}  // namespace graft::study

@@ -1,0 +1,194 @@
+#include "tasks/command.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/monitor.h"
+#include "base/temporary_folder.h"
+#include "datasets/formats/parameter_spaces.h"
+
+namespace graft::tasks {
+namespace {
+
+using datasets::Status;
+
+// What it does is its first argument.
+const char* const script = R"(case "$1" in
+  ok) echo "checksum: 42"; echo "time = 2.5 ms" ;;
+  slower) echo "time = 5"; echo "checksum: 42.0000001" ;;
+  wrong) echo "checksum: 43"; echo "time = 1" ;;
+  silent) echo "checksum: 42" ;;
+  fails) echo "no such device" >&2; exit 3 ;;
+  crashes) kill -SEGV $$ ;;
+  hangs) sleep 1000 ;;
+  forks) sleep 1000 & echo $! > "$2/../child"; echo "checksum: 42"; echo "time = 2" ;;
+  prints) yes ;;
+  memory) echo "terminate called after throwing an instance of 'std::bad_alloc'" >&2; exit 134 ;;
+  negative) echo "time = -1" ;;
+esac
+)";
+
+class CommandTest : public ::testing::Test {
+ protected:
+  CommandTest() { std::ofstream(folder_ / "script.sh") << script; }
+
+  codegen::ParameterSpace space() const {
+    return datasets::formats::parse_parameter_space(
+        "parameters: {mode: [ok, slower, wrong, silent, fails, crashes, hangs, forks, prints, memory, negative]}\n"
+        "default: {mode: ok}\n",
+        "modes.yaml");
+  }
+  Command command() const {
+    return {.run = "sh '" + (folder_ / "script.sh").string() + "' {mode} {dir}", .time = "time:ms"};
+  }
+
+  datasets::Measurement measured(const Command& command, const std::string& mode) {
+    const codegen::ParameterSpace modes = space();
+    MeasureSettings settings;
+    settings.repetitions = 2;
+    settings.timeout_seconds = mode == "hangs" ? 0.3 : 60;
+    const auto measurer = make_command_measurer(command, modes, settings);
+    const codegen::Candidate candidate = *modes.point(base::Document::map().set("mode", mode));
+    std::vector<datasets::Measurement> out;
+    base::Monitor monitor;
+    measurer->measure(
+        std::span(&candidate, 1), [&](const Measured& each) { out.push_back(each.measurement); }, monitor);
+    EXPECT_EQ(out.size(), 1u);
+    return out.front();
+  }
+
+  base::TemporaryFolder folder_{"command-test"};
+};
+
+TEST_F(CommandTest, EveryEndHasItsStatus) {
+  const datasets::Measurement ok = measured(command(), "ok");
+  EXPECT_EQ(ok.status, Status::ok);
+  EXPECT_EQ(ok.seconds, (std::vector<double>{0.0025, 0.0025}));
+  for (const auto& [mode, status, reason] :
+       {std::tuple("silent", Status::crashed, "prints no time 'time'"),
+        std::tuple("fails", Status::crashed, "exit code 3: no such device"),
+        std::tuple("crashes", Status::crashed, "signal Segmentation fault"),
+        std::tuple("hangs", Status::timed_out, "not ready after 0.3 s"),
+        std::tuple("prints", Status::crashed, "prints more than 16 MiB"),
+        std::tuple("negative", Status::crashed, "a time of -0.001 s"),
+        std::tuple("memory", Status::out_of_memory,
+                   "exit code 134: terminate called after throwing an instance of 'std::bad_alloc'")}) {
+    const datasets::Measurement measurement = measured(command(), mode);
+    EXPECT_EQ(measurement.status, status) << mode;
+    EXPECT_EQ(measurement.reason, reason) << mode;
+    EXPECT_EQ(datasets::contradiction(measurement), "") << mode;
+  }
+}
+
+TEST_F(CommandTest, WhatItLeavesRunningIsKilled) {
+  Command forking = command();
+  forking.run = "sh '" + (folder_ / "script.sh").string() + "' {mode} '" + (folder_ / "sub").string() + "'";
+  std::filesystem::create_directory(folder_ / "sub");
+  EXPECT_EQ(measured(forking, "forks").status, Status::ok);
+  const pid_t child = pid_t(std::stol(base::read_file(folder_ / "child")));
+  bool gone = false;
+  for (int i = 0; i < 500 && !gone; ++i) {
+    gone = ::kill(child, 0) != 0 && errno == ESRCH;
+    if (!gone) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(gone);
+}
+
+TEST_F(CommandTest, ResultsAreComparedWithTheDefaults) {
+  Command checked = command();
+  checked.check = "checksum";
+  EXPECT_EQ(measured(checked, "ok").check, "command");
+  EXPECT_EQ(measured(checked, "wrong").reason, "checksum is 43, not 42");
+  EXPECT_EQ(measured(checked, "slower").status, Status::wrong_result);
+  checked.check = "checksum:1e-6";
+  EXPECT_EQ(measured(checked, "slower").status, Status::ok);
+  EXPECT_EQ(measured(checked, "wrong").status, Status::wrong_result);
+  checked.check = "*";
+  EXPECT_EQ(measured(checked, "forks").status, Status::ok);  // the same but for its time
+  EXPECT_EQ(measured(checked, "wrong").reason, "prints something else than the default configuration");
+}
+
+TEST_F(CommandTest, BuildsFirstAndFindsTimesByName) {
+  Command built = command();
+  built.build = "sh -c 'test {mode} != wrong && echo {mode} > {dir}/made'";
+  built.shell = true;
+  built.run = "m=$(cat {dir}/made); echo \"{\\\"runs\\\": [0.5, 0.25], \\\"made\\\": \\\"$m\\\"}\"";
+  built.time = "runs";
+  EXPECT_EQ(measured(built, "ok").seconds, (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(measured(built, "wrong").status, Status::does_not_compile);
+  built.time = "/\"runs\": \\[([0-9.]+)/:us";
+  EXPECT_EQ(measured(built, "ok").seconds, (std::vector<double>{0.5e-6, 0.5e-6}));
+  built.time = "";
+  EXPECT_EQ(measured(built, "ok").clock, "wall");
+}
+
+TEST_F(CommandTest, OneProcessAnswersWithLinesOfJson) {
+  std::ofstream(folder_ / "answers.sh") << R"(while read -r line; do
+  echo "note: $line"
+  case "$line" in
+    *'"ok"'*) echo '{"seconds":[0.5,0.25],"check":"a"}' ;;
+    *slower*) echo '{"seconds":0.75,"check":"a"}' ;;
+    *wrong*) echo '{"seconds":0.75,"check":"b"}' ;;
+    *fails*) echo '{"status":"unsupported","reason":"too many threads"}' ;;
+    *negative*) echo '{"seconds":-1}' ;;
+    *silent*) echo '{"seconds":"x"}' ;;
+    *hangs*) sleep 1000 ;;
+    *crashes*) kill -SEGV $$ ;;
+    *memory*) exit 0 ;;
+  esac
+done
+)";
+  const Command persistent{
+      .run = "sh '" + (folder_ / "answers.sh").string() + "'", .persistent = true, .check = "check"};
+  EXPECT_EQ(measured(persistent, "ok").seconds, (std::vector<double>{0.5, 0.25}));
+  EXPECT_EQ(measured(persistent, "slower").seconds, (std::vector<double>{0.75}));
+  EXPECT_EQ(measured(persistent, "wrong").status, Status::wrong_result);
+  EXPECT_EQ(measured(persistent, "fails").status, Status::unsupported);
+  EXPECT_EQ(measured(persistent, "fails").reason, "too many threads");
+  EXPECT_EQ(measured(persistent, "negative").status, Status::crashed);
+  EXPECT_EQ(measured(persistent, "silent").status, Status::crashed);
+  EXPECT_EQ(measured(persistent, "hangs").status, Status::timed_out);
+  EXPECT_EQ(measured(persistent, "crashes").reason, "signal Segmentation fault");
+  EXPECT_EQ(measured(persistent, "memory").reason, "ended without an answer");
+}
+
+TEST_F(CommandTest, MistakesAreRefused) {
+  const codegen::ParameterSpace modes = space();
+  const auto refusal = [&](const Command& command) -> std::string {
+    try {
+      make_command_measurer(command, modes, MeasureSettings());
+      return "";
+    } catch (const base::UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(refusal({.run = "./a {mod}"}), "run: {mod} is no parameter of the space; did you mean 'mode'?");
+  EXPECT_NE(refusal({.run = "./a"}).find("does not depend on the parameter 'mode'"), std::string::npos);
+  EXPECT_EQ(refusal({.run = "./a '{mode}"}), "run: a quote is not closed");
+  EXPECT_NE(refusal({.run = "./a {mode}", .time = "time:parsec"}).find("unknown unit"), std::string::npos);
+  EXPECT_NE(refusal({.run = "./a {mode}", .time = "/(/"}).find("regular expression"), std::string::npos);
+  EXPECT_NE(refusal({.run = "./a {mode}", .check = "sum:x"}).find("no tolerance"), std::string::npos);
+  EXPECT_EQ(refusal({.run = "awk '{ print }' {mode} ${HOME}"}), "");
+}
+
+TEST_F(CommandTest, TheCommandIsShownAsAShellTakesIt) {
+  const codegen::ParameterSpace flags =
+      datasets::formats::parse_parameter_space("parameters: {f: ['-O2 -g', \"it's\"], n: [4]}\n", "f.yaml");
+  const auto at = [&](const char* value) { return *flags.point(base::Document::map().set("f", value).set("n", 4)); };
+  EXPECT_EQ(command_line({.run = "./a \"{f}\" -n{n}"}, flags, at("-O2 -g")), "./a '-O2 -g' -n4");
+  EXPECT_EQ(command_line({.run = "cc {f:words} a.c"}, flags, at("-O2 -g")), "cc -O2 -g a.c");
+  EXPECT_EQ(command_line({.run = "cc {f:words} a.c", .shell = true}, flags, at("-O2 -g")), "cc -O2 -g a.c");
+  EXPECT_EQ(command_line({.run = "./a {f} | cat", .shell = true}, flags, at("it's")), "./a 'it'\\''s' | cat");
+}
+
+}  // namespace
+}  // namespace graft::tasks
