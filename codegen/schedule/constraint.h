@@ -34,7 +34,8 @@ class Constraint {
   Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place);
 
   const std::string& text() const { return text_; }
-  const std::vector<int>& parameters() const { return parameters_; }  // that occur: positions, ascending
+  const std::vector<int>& parameters() const { return parameters_; }       // that occur: positions, ascending
+  std::int64_t operations() const { return std::int64_t(nodes_.size()); }  // what it costs at most to look at it
   // `values`: by parameter; those that do not occur are not read. False, too, if the expression has no value: a
   // division by zero, integers beyond 64 bits, a text compared with a number by order.
   bool holds(std::span<const Scalar* const> values) const;

@@ -23,13 +23,13 @@ namespace {
 constexpr std::size_t most_parameters = 512, most_values = 16384, most_values_in_all = 1 << 20;
 constexpr std::size_t longest_name = 128, longest_value = 4096;
 constexpr std::size_t most_constraints = 4096;
-constexpr double most_combinations = 1e300;     // a double can count them
-constexpr std::size_t few_values = 16;          // more integers are plain numbers of the sketch (sketch.h)
-constexpr std::int64_t most_listing = 8 << 20;  // values looked at to list all components
-constexpr std::size_t most_entries = 16 << 20;  // of lists of rows that are kept
-constexpr std::size_t most_compared = 65536;    // rows of a list, to find the nearest
-constexpr std::int64_t most_search = 20000;     // values looked at by one try to find a point
-constexpr int most_tries = 32;                  // to draw a point, each with other random choices
+constexpr double most_combinations = 1e300;      // a double can count them
+constexpr std::size_t few_values = 16;           // more integers are plain numbers of the sketch (sketch.h)
+constexpr std::int64_t most_listing = 64 << 20;  // operations on values to list all components
+constexpr std::size_t most_entries = 16 << 20;   // of lists of rows that are kept
+constexpr std::size_t most_compared = 65536;     // rows of a list, to find the nearest
+constexpr std::int64_t most_search = 200000;     // operations of one try to find a point
+constexpr int most_tries = 32;                   // to draw a point, each with other random choices
 constexpr int most_tries_near = 4;
 
 using Rows = std::vector<std::size_t>;  // by parameter: the position of its value
@@ -71,7 +71,6 @@ class ParameterSpace::Resolved final : public Resolver {
     make_sketch();
     make_groups();
     list_groups(place);
-    check_standard(place);
   }
 
   std::string violated(std::span<const std::int64_t> arguments) const override {
@@ -333,8 +332,10 @@ class ParameterSpace::Resolved final : public Resolver {
       const auto p = std::size_t(ordered[level]);
       rows[p] = choices[level][next[level]++];
       values[p] = &parameters[p].values[rows[p]];
-      const bool possible = std::all_of(closing[level].begin(), closing[level].end(),
-                                        [&](int c) { return constraints[std::size_t(c)].holds(values); });
+      const bool possible = std::all_of(closing[level].begin(), closing[level].end(), [&](int c) {
+        budget -= constraints[std::size_t(c)].operations();
+        return constraints[std::size_t(c)].holds(values);
+      });
       if (!possible) continue;
       if (level + 1 < ordered.size()) {
         ++level;
@@ -388,16 +389,6 @@ class ParameterSpace::Resolved final : public Resolver {
   }
   base::Reason not_found(const Group& group) const {
     return {fmt::format("no point was found that meets {}", texts(group))};
-  }
-
-  void check_standard(std::string_view place) const {
-    Rows rows;
-    for (const Tunable& parameter : parameters) {
-      if (!parameter.standard) return;
-      rows.push_back(*parameter.standard);
-    }
-    if (const std::string what = violated(arguments_of(rows)); !what.empty())
-      throw base::UserError(place, fmt::format("the default does not meet {}", base::shortened(what)));
   }
 
   void put(const Group& group, std::int64_t row, Rows& rows) const {
@@ -591,6 +582,15 @@ Candidate ParameterSpace::standard() const {
   base::Stream stream(1, "standard");
   if (!resolved_->nearest(rows, -1, stream)) return {workload(), resolved_->sketch, resolved_->sample(stream).value()};
   return {workload(), resolved_->sketch, resolved_->arguments_of(rows)};
+}
+
+std::string ParameterSpace::not_met_by_default() const {
+  Rows rows;
+  for (const Tunable& parameter : parameters()) {
+    if (!parameter.standard) return "";
+    rows.push_back(*parameter.standard);
+  }
+  return resolved_->violated(resolved_->arguments_of(rows));
 }
 
 std::optional<Candidate> ParameterSpace::same_point(const Candidate& other) const {

@@ -32,7 +32,7 @@ struct Tunable {
 class ParameterSpace {
  public:
   // UserError at `place` for what is no space: no parameter or too many, a name that is none or is there twice, a
-  // parameter without values or with one twice, defaults that a constraint forbids, constraints that no point meets.
+  // parameter without values or with one twice, constraints that no point meets.
   ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,
                  std::string_view place);
   ~ParameterSpace();
@@ -58,9 +58,11 @@ class ParameterSpace {
   base::Result<Candidate> point(const base::Document& values) const;
   // {"tile_x":16,"unroll":true,...}
   base::Document to_document(const Candidate& candidate) const;
-  // The default where every parameter has one; of the others, the valid point nearest to those that have and the first
-  // value of those that do not.
+  // The default; where constraints forbid that, the valid point nearest to it. A parameter without a default takes its
+  // first value.
   Candidate standard() const;
+  // Which constraint forbids the default of all parameters; "" if none does, or not all have one.
+  std::string not_met_by_default() const;
   // Candidates of another space or file with columns of these names and values: as a point of this space, if it has it.
   std::optional<Candidate> same_point(const Candidate& other) const;
 

@@ -18,8 +18,8 @@ namespace graft::datasets::formats {
 namespace {
 
 using codegen::Constraint;
-using codegen::Tunable;
 using codegen::Scalar;
+using codegen::Tunable;
 using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 
 constexpr std::int64_t most_in_range = 65536;
@@ -118,11 +118,16 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
     for (const auto& [name, size] : list->as_map()) sizes.emplace_back(name, size.as_integer());
   }
   const base::Document* const name = file.find("name");
-  return codegen::ParameterSpace(table_workload(name == nullptr ? stem : name->as_string(), sizes),
-                                 std::move(parameters), std::move(constraints), place);
+  codegen::ParameterSpace space(table_workload(name == nullptr ? stem : name->as_string(), sizes),
+                                std::move(parameters), std::move(constraints), place);
+  if (const std::string what = space.not_met_by_default(); !what.empty())
+    throw base::UserError(file.at("default").place(),
+                          fmt::format("the default does not meet {}", base::shortened(what)));
+  return space;
 }
 
-// T1 names no type that its values do not show.
+// Published files have defaults that their own conditions forbid: the nearest point is taken then. T1 names no type
+// that its values do not show.
 codegen::ParameterSpace t1_space(const base::Document& file, const std::string& stem, const std::string& place) {
   const base::Document& space = file.at("ConfigurationSpace");
   std::vector<Tunable> parameters;

@@ -22,7 +22,8 @@ namespace graft::datasets::formats {
 //     - tile_x * tile_y <= 1024
 //   default: {tile_x: 16, tile_y: 16, flags: "-O2", unroll: false}
 //
-// UserError at the place for all else. `place` is the file's name, whose stem names a workload without a name.
+// UserError at the place for all else, and for a default that a constraint of our own form forbids (published T1 files
+// have such; what is nearest to it is taken). `place` is the file's name, whose stem names a workload without a name.
 codegen::ParameterSpace parse_parameter_space(std::string_view text, const std::string& place);
 
 }  // namespace graft::datasets::formats

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "datasets/failures.h"
+#include "tasks/command.h"
 
 namespace graft::study {
 
@@ -62,10 +63,15 @@ std::string remedy_for(datasets::Status status, const tasks::Platform& platform)
 
 std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
                             const std::filesystem::path& run) {
+  const bool of_command = platform.yaml.empty() && platform.name.starts_with(tasks::command_source);
   if (trials.empty()) return fmt::format("{}: the space has no candidate", platform.name);
   datasets::FailureCounts failures;
   for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
   const datasets::FailureKind most = failures.kinds().front();
+  if (of_command)
+    return fmt::format(
+        "{}: no configuration was ok, {} of {} ended as {}; run the command by hand, see graft inspect {}",
+        platform.name, most.count, trials.size(), datasets::to_text(most), run.string());
   return fmt::format("{}: no program was ok, {} of {} ended as {}; {}, see graft inspect {}", platform.name, most.count,
                      trials.size(), datasets::to_text(most), remedy_for(most.status, platform), run.string());
 }

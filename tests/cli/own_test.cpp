@@ -1,0 +1,101 @@
+// Programs of one's own: graft tune SPACE --run.
+#include <sys/wait.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+
+#include "base/random.h"
+#include "tests/cli/signals.h"
+#include "tests/cli/support.h"
+
+namespace graft::cli {
+namespace {
+
+std::vector<std::string> tuned(const std::filesystem::path& folder, std::int64_t trials) {
+  return {"tune",          (folder / "space.yaml").string(),
+          "--run",         "sh -c 'echo time $((100 + ({x} - 7) * ({x} - 7) + {y}))'",
+          "--time",        "time:us",
+          "--repetitions", "1",
+          "--trials",      std::to_string(trials),
+          "--out",         (folder / "run").string()};
+}
+
+void write_space(const std::filesystem::path& folder) {
+  std::ofstream(folder / "space.yaml") << "parameters: {x: {from: 0, to: 30}, y: {from: 0, to: 30}}\n"
+                                          "constraints: [x + y <= 40]\n";
+}
+
+TEST(Own, KilledTwentyTimesNothingIsLostOrMeasuredTwice) {
+  const base::Folder folder;
+  write_space(folder.path());
+  const std::filesystem::path journal = folder / "run" / "journal.jsonl";
+  base::Stream stream(11, "kills");
+  std::vector<Recorded> before;
+  std::int64_t trials = 40;
+  for (int killed = 0; killed < 20;) {
+    const int status =
+        signalled(tuned(folder.path(), trials), SIGKILL, std::chrono::milliseconds(20 + stream.below(250))).status;
+    if (WIFSIGNALED(status)) {
+      ++killed;
+    } else {
+      ASSERT_EQ(WEXITSTATUS(status), 0);
+      trials += 20;
+    }
+    const std::vector<Recorded> now = recorded(journal);
+    ASSERT_TRUE(now.size() >= before.size() && std::equal(before.begin(), before.end(), now.begin()));
+    before = now;
+  }
+  const base::Document result = json_of(tuned(folder.path(), trials));
+  EXPECT_EQ(result.at("trials").as_integer(), trials);
+  const std::vector<Recorded> all = recorded(journal);
+  EXPECT_EQ(std::int64_t(all.size()), trials);
+  expect_distinct(all);
+}
+
+TEST(Own, TheStencilOfTheExamplesIsTunedCheckedShownAndExported) {
+  const std::filesystem::path examples = std::filesystem::path(GRAFT_SOURCE_DIR) / "examples" / "own";
+  const base::Folder folder;
+  const std::string run = (folder / "run").string();
+  const base::Document result =
+      json_of({"tune", (examples / "stencil.yaml").string(), "--build",
+               "gcc {flags:words} {level} -DN=130 -DTILE_X={tile_x} -DTILE_Y={tile_y} -DUNROLL={unroll} '" +
+                   (examples / "stencil.c").string() + "' -o {dir}/stencil",
+               "--run", "{dir}/stencil", "--time", "time:ms", "--check", "checksum:1e-4", "--repetitions", "1",
+               "--trials", "6", "--out", run});
+  EXPECT_EQ(result.at("statuses").to_json(), R"({"ok":6})");
+  EXPECT_GT(result.at("best").at("configuration").at("tile_x").as_integer(), 0);
+  EXPECT_EQ(result.at("best").at("measurement").at("check").as_string(), "command");
+  const base::Finished shown = graft({"inspect", run});
+  EXPECT_EQ(shown.exit_code, 0) << shown.err;
+  EXPECT_NE(shown.out.find("tile_x = "), std::string::npos);
+  const base::Finished page = graft({"report", run, "--out", (folder / "page.html").string()});
+  EXPECT_EQ(page.exit_code, 0) << page.err;
+  EXPECT_NE(base::read_file(folder / "page.html").find("Best configuration of run"), std::string::npos);
+  EXPECT_EQ(graft({"export", "t4", run, "--out", (folder / "t4.json").string()}).exit_code, 0);
+  EXPECT_EQ(graft({"import", "kernel_tuner", (folder / "t4.json").string(), "--platform", "here", "--out",
+                   (folder / "here.h5").string()})
+                .exit_code,
+            0);
+}
+
+TEST(Own, MistakesAreOneLine) {
+  const base::Folder folder;
+  write_space(folder.path());
+  const std::string space = (folder / "space.yaml").string();
+  const auto refused = [](std::vector<std::string> arguments, const std::string& text) {
+    const base::Finished finished = graft(std::move(arguments));
+    EXPECT_EQ(finished.exit_code, 2);
+    EXPECT_NE(finished.err.find(text), std::string::npos) << finished.err;
+    EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
+  };
+  refused({"tune", space, "--run", "./a {x} {z}"}, "{z} is no parameter of the space");
+  refused({"tune", space, "--run", "./a {x}"}, "does not depend on the parameter 'y'");
+  refused({"tune", space, "--time", "t"}, "--run: missing");
+  refused({"tune", space, "--run", "./a {x} {y}", "--library", "l"}, "--library");
+  refused({"tune", (folder / "none.yaml").string(), "--run", "./a"}, "none.yaml");
+  EXPECT_FALSE(std::filesystem::exists("runs"));
+}
+
+}  // namespace
+}  // namespace graft::cli
