@@ -168,7 +168,7 @@ class Words {
     if (as_words) name.remove_suffix(words_suffix.size());
     const auto found = std::find(names.begin(), names.end(), name);
     if (found == names.end())
-      throw base::UserError(field_, fmt::format("{{{}}} is no parameter of the space{}", base::shortened(name),
+      throw base::UserError(field_, fmt::format("{{{}}} is not a parameter of the space{}", base::shortened(name),
                                                 base::did_you_mean(name, names)));
     const int position = int(found - names.begin());
     words_.back().push_back({"", position + 1 == int(names.size()) ? -1 : position, as_words});
@@ -207,7 +207,7 @@ Printed printed_from(const std::string& text, const char* field) {
     printed.regex.emplace(printed.name, std::regex::ECMAScript | std::regex::optimize);
   } catch (const std::regex_error& error) {
     throw base::UserError(
-        field, fmt::format("'{}' is no regular expression: {}", base::shortened(printed.name), error.what()));
+        field, fmt::format("'{}' is not a regular expression: {}", base::shortened(printed.name), error.what()));
   }
   if (printed.regex->mark_count() < 1) throw base::UserError(field, "the regular expression has no group ( )");
   return printed;
@@ -306,7 +306,7 @@ class CommandMeasurer final : public Measurer {
       if (!check_->suffix.empty()) {
         tolerance_ = codegen::number_in(check_->suffix);
         if (!tolerance_ || !(*tolerance_ >= 0))
-          throw base::UserError("check", fmt::format("'{}' is no tolerance", base::shortened(check_->suffix)));
+          throw base::UserError("check", fmt::format("'{}' is not a tolerance", base::shortened(check_->suffix)));
       }
     }
   }

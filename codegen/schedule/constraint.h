@@ -29,7 +29,7 @@ std::optional<double> scalar_number(const Scalar& value);
 
 class Constraint {
  public:
-  // UserError at `place` for what is no expression (with the position), an unknown name (did you mean), an expression
+  // UserError at `place` if it is not an expression (with the position), an unknown name (did you mean), an expression
   // over no parameter, and one that is longer or deeper than people write.
   Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place);
 

@@ -55,7 +55,7 @@ struct Group {
   std::vector<int> parameters;  // in the order in which they are given values
   std::vector<int> constraints;
   std::optional<std::int64_t> count;  // of its points, if they could be counted
-  std::vector<std::uint16_t> list;    // of its points, one after the other, in the order of `parameters`; or none
+  std::vector<std::uint16_t> list;    // of its points, consecutive, in the order of `parameters`; or none
 };
 
 }  // namespace
@@ -198,7 +198,7 @@ class ParameterSpace::Resolved final : public Resolver {
     for (Tunable& parameter : parameters) {
       const std::string name = base::shortened(parameter.name);
       if (!is_name(parameter.name))
-        refuse(fmt::format("'{}' is no name of a parameter: letters, digits and '_'", name));
+        refuse(fmt::format("'{}' is not a name of a parameter: letters, digits and '_'", name));
       if (!names.insert(parameter.name).second) refuse(fmt::format("parameter '{}' is there twice", name));
       if (parameter.values.empty()) refuse(fmt::format("parameter '{}' has no value", name));
       if (parameter.values.size() > most_values)

@@ -31,7 +31,7 @@ struct Tunable {
 
 class ParameterSpace {
  public:
-  // UserError at `place` for what is no space: no parameter or too many, a name that is none or is there twice, a
+  // UserError at `place` if it is not a space: no parameter or too many, a wrong name or one that is there twice, a
   // parameter without values or with one twice, constraints that no point meets.
   ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,
                  std::string_view place);
@@ -43,7 +43,8 @@ class ParameterSpace {
   const std::vector<Tunable>& parameters() const;
   const std::vector<Constraint>& constraints() const;
   const std::shared_ptr<const Sketch>& sketch() const;
-  // Of valid points; nullopt if there are too many to count. Combinations without constraints: `combinations`.
+  // The number of valid points; nullopt if there are too many to count. Combinations without constraints:
+  // `combinations`.
   std::optional<double> size() const;
   double combinations() const;
 

@@ -69,7 +69,7 @@ std::vector<double> coordinates_of(const std::vector<Scale>& scales, const std::
   return coordinates;
 }
 
-// Of a part with a resolver: what meets all constraints, if that is found near to the candidate.
+// For a part with a resolver: what meets all constraints, if that is found near to the candidate.
 void meet_constraints(const SketchSpace& part, Candidate& candidate, int kept, base::Stream& stream) {
   if (part.resolver == nullptr || candidate.arguments.size() != part.sketch->arguments.size() ||
       part.resolver->violated(candidate.arguments).empty())

@@ -23,6 +23,7 @@ using codegen::Tunable;
 using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 
 constexpr std::int64_t most_in_range = 65536;
+constexpr std::size_t largest_file = 4 << 20;  // a space within its limits is smaller, and more would be read for long
 
 Scalar scalar_of(const base::Document& value) {
   if (value.is_bool()) return value.as_bool();
@@ -165,6 +166,8 @@ codegen::ParameterSpace t1_space(const base::Document& file, const std::string& 
 }  // namespace
 
 codegen::ParameterSpace parse_parameter_space(std::string_view text, const std::string& place) {
+  if (text.size() > largest_file)
+    throw base::UserError(place, fmt::format("a space of {} bytes; at most {} are read", text.size(), largest_file));
   const bool is_json = base::trim(text).starts_with('{');
   const base::Document file = is_json ? base::parse_json(text, place) : base::parse_yaml(text, place);
   const std::string stem = std::filesystem::path(place).stem().string();

@@ -327,7 +327,7 @@ OwnResult result_of(OwnSession& own, bool complete) {
   result.model = own.prior.name;
   result.folder = own.run.path();
   result.complete = complete;
-  // Of all recorded trials: an earlier part of the run with more trials may have found a better one.
+  // Among all recorded trials: an earlier part of the run with more trials may have found a better one.
   const std::vector<datasets::Trial>& recorded = own.run.journal().trials();
   if (const auto best = search::best_trial(recorded, own.parameters.workload())) {
     result.best = OwnResult::Best{

@@ -58,8 +58,8 @@ struct OwnResult {
   std::vector<datasets::Trial> trials;                 // recorded ones included, in order
   std::vector<std::pair<std::int64_t, double>> curve;  // search/tuning.h
   // Which share of the variance of what the model predicts over the space each parameter makes alone, largest first;
-  // the rest is of parameters together (functional ANOVA, Hutter et al., ICML 2014). None without a model that knows
-  // something.
+  // the rest is of parameters together (functional ANOVA, Hutter et al., ICML 2014). Where constraints connect
+  // parameters, shares overlap. None without a model that knows something.
   std::vector<std::pair<std::string, double>> importance;
   search::TimeSpent time;
   std::string model;

@@ -79,6 +79,25 @@ TEST(Own, TheStencilOfTheExamplesIsTunedCheckedShownAndExported) {
             0);
 }
 
+TEST(Own, TheProductInOpenClIsTunedWhereThereIsADevice) {
+  const std::filesystem::path examples = std::filesystem::path(GRAFT_SOURCE_DIR) / "examples" / "own";
+  const base::Folder folder;
+  const std::string program = (folder / "matmul").string(), kernel = (examples / "matmul.cl").string();
+  const auto runs = [](const std::vector<std::string>& argv) {
+    return base::run_process(argv, std::chrono::minutes(2)).exit_code == 0;
+  };
+  if (!runs({"gcc", "-O2", (examples / "matmul.c").string(), "-lOpenCL", "-o", program}))
+    GTEST_SKIP() << "OpenCL's headers or its loader are not installed";
+  if (!runs({program, kernel, "4", "4", "1", "1", "8", "1", "1", "0"}))
+    GTEST_SKIP() << "OpenCL has no device here (pocl-opencl-icd is one)";
+  const base::Document result =
+      json_of({"tune", (examples / "matmul.yaml").string(), "--run",
+               "'" + program + "' '" + kernel + "' {bm} {bn} {tm} {tn} {tk} {vw} {unroll} {local}", "--time", "time:ms",
+               "--check", "checksum:1e-6", "--repetitions", "1", "--timeout", "100", "--trials", "3", "--out",
+               (folder / "run").string()});
+  EXPECT_EQ(result.at("statuses").to_json(), R"({"ok":3})");
+}
+
 TEST(Own, MistakesAreOneLine) {
   const base::Folder folder;
   write_space(folder.path());
@@ -89,7 +108,7 @@ TEST(Own, MistakesAreOneLine) {
     EXPECT_NE(finished.err.find(text), std::string::npos) << finished.err;
     EXPECT_EQ(lines_in(finished.err), 1u) << finished.err;
   };
-  refused({"tune", space, "--run", "./a {x} {z}"}, "{z} is no parameter of the space");
+  refused({"tune", space, "--run", "./a {x} {z}"}, "{z} is not a parameter of the space");
   refused({"tune", space, "--run", "./a {x}"}, "does not depend on the parameter 'y'");
   refused({"tune", space, "--time", "t"}, "--run: missing");
   refused({"tune", space, "--run", "./a {x} {y}", "--library", "l"}, "--library");

@@ -64,6 +64,9 @@ TEST(ParameterSpaces, RefusedWithThePlace) {
   EXPECT_EQ(refusal("parameters:\n  a: [1, 2]\ndefault: {a: 3}\n"), "s.yaml:3:11: the default 3 is not a value of 'a'");
   EXPECT_EQ(refusal("parameters:\n  a: [1, 2]\nconstraints: [a > 1]\ndefault: {a: 1}\n"),
             "s.yaml:4:1: the default does not meet a > 1");
+  std::string many = "parameters:\n";
+  for (int i = 0; i < 1000000; ++i) many += "  p" + std::to_string(i) + ": [1]\n";
+  EXPECT_NE(refusal(many).find("at most 4194304 are read"), std::string::npos);
   for (const char* const text :
        {"", "[1]", "parameters: {}", "parameters: {a: 3}", "parameters: {a: [[1]]}", "parameters: {a: {from: 1}}",
         "parameters: {a: {from: 3, to: 1}}", "parameters: {a: {from: 1, to: 9999999}}",

@@ -84,7 +84,7 @@ TEST(ParameterSpace, DrawsEveryPointOfAListAlikeOften) {
   for (const auto& [point, count] : seen) EXPECT_NEAR(count, 1000, 150);
 }
 
-// Of 10^14 combinations about one in 10^6 meets the constraints: draws alone would not find any.
+// About one in 10^6 of 10^14 combinations meets the constraints: draws alone would not find any.
 TEST(ParameterSpace, SamplesAndMutatesWhatCannotBeListed) {
   std::vector<Tunable> parameters;
   std::vector<std::string> texts;
@@ -142,7 +142,7 @@ TEST(ParameterSpace, RefusesWhatIsNone) {
   EXPECT_NE(refusal({{"a", {}}}, {}).find("has no value"), std::string::npos);
   EXPECT_NE(refusal({{"a", {std::int64_t(1), 1.0}}}, {}).find("twice"), std::string::npos);
   EXPECT_NE(refusal({{"a", integers(1, 2)}, {"a", integers(1, 2)}}, {}).find("twice"), std::string::npos);
-  EXPECT_NE(refusal({{"a b", integers(1, 2)}}, {}).find("no name"), std::string::npos);
+  EXPECT_NE(refusal({{"a b", integers(1, 2)}}, {}).find("not a name"), std::string::npos);
   EXPECT_NE(refusal({}, {}).find("no parameter"), std::string::npos);
   EXPECT_NE(refusal({{"a", integers(1, 2)}}, {"a / 0 > 1"}).find("contradictory"), std::string::npos);
   const ParameterSpace forbidden = made({{"a", integers(1, 9), std::size_t(0)}}, {"a > 3"});

@@ -171,12 +171,12 @@ TEST_F(CommandTest, MistakesAreRefused) {
       return error.what();
     }
   };
-  EXPECT_EQ(refusal({.run = "./a {mod}"}), "run: {mod} is no parameter of the space; did you mean 'mode'?");
+  EXPECT_EQ(refusal({.run = "./a {mod}"}), "run: {mod} is not a parameter of the space; did you mean 'mode'?");
   EXPECT_NE(refusal({.run = "./a"}).find("does not depend on the parameter 'mode'"), std::string::npos);
   EXPECT_EQ(refusal({.run = "./a '{mode}"}), "run: a quote is not closed");
   EXPECT_NE(refusal({.run = "./a {mode}", .time = "time:parsec"}).find("unknown unit"), std::string::npos);
   EXPECT_NE(refusal({.run = "./a {mode}", .time = "/(/"}).find("regular expression"), std::string::npos);
-  EXPECT_NE(refusal({.run = "./a {mode}", .check = "sum:x"}).find("no tolerance"), std::string::npos);
+  EXPECT_NE(refusal({.run = "./a {mode}", .check = "sum:x"}).find("not a tolerance"), std::string::npos);
   EXPECT_EQ(refusal({.run = "awk '{ print }' {mode} ${HOME}"}), "");
 }
 
