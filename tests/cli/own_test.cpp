@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "tests/cli/json_tables.h"
 #include "tests/cli/signals.h"
 #include "tests/cli/support.h"
 
@@ -64,6 +65,7 @@ TEST(Own, TheStencilOfTheExamplesIsTunedCheckedShownAndExported) {
                "--run", "{dir}/stencil", "--time", "time:ms", "--check", "checksum:1e-4", "--repetitions", "1",
                "--trials", "6", "--out", run});
   EXPECT_EQ(result.at("statuses").to_json(), R"({"ok":6})");
+  JsonTables::of_the_project().check("`tune` (command)", result);
   EXPECT_GT(result.at("best").at("configuration").at("tile_x").as_integer(), 0);
   EXPECT_EQ(result.at("best").at("measurement").at("check").as_string(), "command");
   const base::Finished shown = graft({"inspect", run});
