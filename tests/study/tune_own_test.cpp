@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/team.h"
 #include "datasets/dataset.h"
 #include "datasets/formats/format.h"
 #include "search/run_directory.h"
+#include "study/flows/train.h"
 #include "study/inputs/field_error.h"
 #include "study/knowledge/measured.h"
 #include "tests/base/support.h"
@@ -121,6 +123,19 @@ TEST(TuneOwn, WhatARunMeasuredIsADatasetAndExported) {
       EXPECT_NEAR(datasets::seconds_of(again.rows[i].measurement),
                   datasets::seconds_of(measured.front().rows[i].measurement), 1e-12);
   }
+}
+
+TEST(TuneOwn, AModelDoesNotKeepItsMeasurements) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  request.search.trials = 4;
+  tune_own(request, monitor);
+  TrainRequest train_request;
+  train_request.from = {folder / "run"};
+  train_request.out = folder / "model.h5";
+  base::Team alone;
+  EXPECT_THROW(train(train_request, alone, monitor), FieldError);
 }
 
 TEST(TuneOwn, RefusesWhatDoesNotGoWithACommand) {
