@@ -117,6 +117,7 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
     tensor.name.copy(part.name, sizeof part.name - 1);
     part.element = element_of(tensor.dtype);
     part.written = tensor.role == codegen::Role::output;
+    part.constant = tensor.role == codegen::Role::constant;
     part.elements = std::uint64_t(tensor.elements());
     part.bytes = std::uint64_t(tensor.bytes());
     if (part.written != 0) {
@@ -261,6 +262,7 @@ class HostRunner::State {
     wire::Request request;
     request.prepared_bytes = std::uint64_t(binary.signature.prepared_bytes);
     request.abort_seconds = abort_seconds;
+    request.constants_bytes = std::uint64_t(settings_.constants_bytes);
     Measurement measurement = measured(inputs, binary, request, monitor);
     if (measurement.status == Status::ok || measurement.status == Status::wrong_result) measurement.check = "host";
     return measurement;

@@ -29,11 +29,14 @@ struct MeasureSettings {
   int repetitions = 3;  // timed ones, at most most_repetitions; each is `run` called until minimum_seconds are over;
                         // fewer if timeout_seconds allows no more; 0 only checks (not over a remote prefix)
   double minimum_seconds = 1e-3;  // of one repetition
-  double timeout_seconds = 10;    // of one candidate in total: CPU time in the worker, wall time elsewhere
-  double abort_factor = 0;        // > 0: a first run slower than this times the best so far of its workload (and than
-                                  // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
-                                  // slower_than_limit, and one of at least minimum_seconds counts as the first
-                                  // repetition; 0 aborts nothing (collect)
+  // The constants of the whole that the kernel is a part of, such as a network: timed calls read the kernel's own from
+  // several places in turn, about as many bytes apart. On this machine; 0: always from one place, warm in the caches.
+  std::int64_t constants_bytes = 0;
+  double timeout_seconds = 10;  // of one candidate in total: CPU time in the worker, wall time elsewhere
+  double abort_factor = 0;      // > 0: a first run slower than this times the best so far of its workload (and than
+                                // minimum_seconds: shorter ones are mostly cold caches and clock) ends as
+                                // slower_than_limit, and one of at least minimum_seconds counts as the first
+                                // repetition; 0 aborts nothing (collect)
   // The worker's address space; nothing: what this machine has available when the worker starts.
   std::optional<std::int64_t> memory_limit_bytes = {};
   std::uint64_t input_seed = 1;

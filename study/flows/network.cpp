@@ -46,6 +46,14 @@ base::Document constants_document(const graph::Numbers& constants) {
   return out;
 }
 
+std::int64_t bytes_of_constants(const graph::Plan& plan) {
+  std::int64_t bytes = 0;
+  for (const graph::Plan::Buffer& buffer : plan.buffers) {
+    if (buffer.where == graph::Plan::Buffer::Where::constant && buffer.part_of < 0) bytes += buffer.bytes();
+  }
+  return bytes;
+}
+
 NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
   return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, ""};
 }
@@ -127,9 +135,11 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
           "holds the result of another model, other shapes or constants, or another platform; give another folder");
   }
   TuneAllRequest all;
+  const double constants_mb = 1e-6 * double(bytes_of_constants(network.plan));
   for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
     out.kernels.push_back(kernel_of(network.plan.kernels[k]));
     TuneRequest search = request.each;
+    if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb;
     search.workload = network.plan.kernels[k].workload;
     search.out = out.folder / kernel_folder(k, search.workload);
     all.searches.push_back(std::move(search));

@@ -140,6 +140,7 @@ tasks::MeasureSettings Timing::settings(double abort_factor, int threads) const 
   tasks::MeasureSettings settings;
   settings.repetitions = int(repetitions);
   settings.minimum_seconds = minimum_ms * 1e-3;
+  settings.constants_bytes = std::int64_t(constants_mb * 1e6);
   settings.timeout_seconds = timeout;
   settings.abort_factor = abort_factor;
   settings.threads = threads;

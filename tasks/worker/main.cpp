@@ -502,12 +502,68 @@ double reference_kernel(int tries) {
   return best;
 }
 
+// The constants of a kernel in several places, of which each call is given the next: as in a whole whose other
+// constants are read in between.
+class SpreadConstants {
+ public:
+  // Copies what the kernel reads as constants, its prepared memory included, so often that they are `wanted` bytes
+  // together. False without the memory for it.
+  bool make(std::uint64_t wanted, const char* prepared, std::uint64_t prepared_bytes) {
+    memcpy(buffers_, workload.buffers, sizeof(void*) * std::size_t(workload.parts));
+    std::uint64_t own = round_up(prepared_bytes, alignment);
+    for (int i = 0; i < workload.parts; ++i) {
+      if (workload.part[i].constant != 0) own += round_up(workload.part[i].bytes, alignment);
+    }
+    count_ = own > 0 ? std::max<std::uint64_t>(std::min(wanted, most_bytes) / own, 1) : 1;
+    if (count_ == 1) return true;
+    stride_ = own;
+    if (!memory_.make(count_ * own, true)) return false;
+    char* next = memory_.data;
+    for (std::uint64_t copy = 0; copy < count_; ++copy) {
+      memcpy(next, prepared, prepared_bytes);
+      next += round_up(prepared_bytes, alignment);
+      for (int i = 0; i < workload.parts; ++i) {
+        if (workload.part[i].constant == 0) continue;
+        memcpy(next, workload.buffers[i], workload.part[i].bytes);
+        next += round_up(workload.part[i].bytes, alignment);
+      }
+    }
+    prepared_bytes_ = prepared_bytes;
+    return true;
+  }
+  bool is_one_place() const { return count_ <= 1; }
+  // The buffers and the prepared memory of the next call.
+  void* const* next(const void*& prepared) {
+    char* at = memory_.data + turn_ * stride_;
+    turn_ = turn_ + 1 == count_ ? 0 : turn_ + 1;
+    prepared = at;
+    at += round_up(prepared_bytes_, alignment);
+    for (int i = 0; i < workload.parts; ++i) {
+      if (workload.part[i].constant == 0) continue;
+      buffers_[i] = at;
+      at += round_up(workload.part[i].bytes, alignment);
+    }
+    return buffers_;
+  }
+  void drop() {
+    memory_.drop();
+    count_ = 1;
+  }
+
+ private:
+  static constexpr std::uint64_t most_bytes = std::uint64_t(256) << 20;  // more than caches hold
+  Region memory_;
+  std::uint64_t count_ = 1, turn_ = 0, stride_ = 0, prepared_bytes_ = 0;
+  void* buffers_[most_parameters];
+};
+
 struct Kernel {
   Prepare prepare = nullptr;
   Run run = nullptr;
   const Run* table = nullptr;  // the calls of a sequence
   Own own;
   const void* prepared = nullptr;
+  SpreadConstants spread;
   double stop = 0;              // clock_seconds() at which the candidate is out of time
   volatile double elapsed = 0;  // of the latest `time`, also when it was ended
 
@@ -515,7 +571,11 @@ struct Kernel {
   int time(std::int64_t calls, double until) {
     const double begin = clock_seconds();
     const int number = guarded(until < stop ? until : stop, [&] {
-      for (std::int64_t i = 0; i < calls; ++i) run(workload.buffers, prepared, own.scratch.data, parallel_for, nullptr);
+      for (std::int64_t i = 0; i < calls; ++i) {
+        const void* constants = prepared;
+        void* const* const buffers = spread.is_one_place() ? workload.buffers : spread.next(constants);
+        run(buffers, constants, own.scratch.data, parallel_for, nullptr);
+      }
     });
     elapsed = clock_seconds() - begin;
     return number;
@@ -586,6 +646,9 @@ void measure(Kernel& kernel, const Request& request, Answer& answer) {
     const Part& part = workload.part[i];
     if (part.result != 0) leave(part.result, workload.region[i].data, part.bytes);
   }
+  if (request.constants_bytes > 0 &&
+      !kernel.spread.make(request.constants_bytes, own.prepared.data, request.prepared_bytes))
+    return say(answer, Outcome::out_of_memory, "no room for the constants in several places");
   double one_call = first;
   if (limit > 0 && first > limit) {
     const int number = kernel.time(1, cut_off());
@@ -614,6 +677,9 @@ void measure(Kernel& kernel, const Request& request, Answer& answer) {
     }
     answer.seconds[answer.count++] = one_call;
   }
+  // Constants in another place must make no difference.
+  if (!kernel.spread.is_one_place() && answer.count > 0 && !check_outputs(own, request.tolerance_factor, answer))
+    return;
   // Correct, but too slow to be run again in the time allowed: the run that was checked is its measurement.
   if (request.repetitions > 0 && answer.count == 0) answer.seconds[answer.count++] = first;
 }
@@ -687,6 +753,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
     measure(kernel, request, answer);
     if (request.calls > 0 && answer.outcome == Outcome::ok) measure_calls(kernel, request, answer);
   }
+  kernel.spread.drop();
   own.drop();
   dlclose(library);
 }

@@ -17,7 +17,8 @@ enum class Element : std::uint32_t { f32, f64, i32, i8, u8, i64 };
 struct Part {
   char name[32] = {};  // for messages
   Element element = Element::f32;
-  std::uint32_t written = 0;  // 1: an output
+  std::uint32_t written = 0;   // 1: an output
+  std::uint32_t constant = 0;  // 1: an input that is the same in all calls
   std::uint64_t elements = 0;
   std::uint64_t bytes = 0;
   std::uint64_t data = 0;  // inputs: the elements
@@ -51,6 +52,7 @@ struct Request {
   double timeout_seconds = 0;    // of everything
   double abort_seconds = 0;      // a first run longer than this ends the candidate; 0: no limit
   double tolerance_factor = 1;   // on the errors that the workload's parts allow
+  std::uint64_t constants_bytes = 0;  // what lies between two readings of the same constant in timed calls, about
   std::int32_t threads = 1;      // that the kernel is given; above 1 all seconds are of the wall clock
   // Offsets into the workload's memory file. The kernel's prepared memory, if it is there (prepared_bytes is 0); and
   // for a sequence of kernels (codegen/machine/sequence.h), how many calls it has, and where the worker leaves the

@@ -220,6 +220,34 @@ TEST_F(Runner, SaysWhatHasNoRoom) {
   EXPECT_EQ(runner.run(small_matmul(), good_matmul(), target_).status, Status::ok);
 }
 
+// Weights read as they are and in prepared memory, from many places.
+TEST_F(Runner, ConstantsInSeveralPlacesGiveTheSameResults) {
+  MeasureSettings settings = quick();
+  settings.constants_bytes = 1 << 20;
+  HostRunner runner(settings);
+  const codegen::Workload conv = codegen::parse_workload("conv2d(c=8,h=7,w=6,k=8,r=3,s=3,pad=1)");
+  const auto packed = codegen::program(candidate(conv, "sketch packed\npack Y W above o.0\n"), target_);
+  ASSERT_TRUE(packed) << packed.reason().text;
+  for (const codegen::LoopProgram& program : {codegen::naive_program(conv.computation()), *packed}) {
+    const Measurement measurement = runner.run(conv, program, target_);
+    EXPECT_EQ(measurement.status, Status::ok) << measurement.reason;
+    EXPECT_EQ(measurement.seconds.size(), 3u);
+  }
+}
+
+TEST_F(Runner, OnlyAKernelWithConstantsNeedsRoomForSeveral) {
+  MeasureSettings settings = quick();
+  settings.constants_bytes = 128 << 20;
+  settings.memory_limit_bytes = 64 << 20;
+  HostRunner runner(settings);
+  const codegen::Workload conv = codegen::parse_workload("conv2d(c=8,h=7,w=6,k=8,r=3,s=3,pad=1)");
+  const Measurement measurement = runner.run(conv, codegen::naive_program(conv.computation()), target_);
+  EXPECT_EQ(measurement.status, Status::out_of_memory);
+  expect_contains(measurement.reason, "no room for the constants in several places");
+  const codegen::Workload sum = codegen::parse_workload("input x[64]; output y[i] = x[i] + x[i] where i=64");
+  EXPECT_EQ(runner.run(sum, codegen::naive_program(sum.computation()), target_).status, Status::ok);
+}
+
 TEST_F(Runner, AWorkloadWithoutRoomIsRefusedAndOthersRun) {
   MeasureSettings settings = quick();
   settings.memory_limit_bytes = 24 << 20;
