@@ -161,6 +161,8 @@ const std::map<std::string, std::string>& not_run() {
       {"graft inspect resnet18.onnx", "a network; network_test has one"},
       {"graft inspect runs/resnet18", "a tuned network; network_test has one"},
       {"graft report runs/resnet18 ", "a tuned network; network_test has one"},
+      {"graft tune space.yaml --run", "a program of the user's; own_test has one"},
+      {"graft export kernel_tuner runs/own", "a search of a program of the user's; own_test makes one"},
       {"graft bench", "the program graft-bench, which test_bench runs"},
   };
   return reasons;
