@@ -179,8 +179,8 @@ class Folder {
     for (std::int64_t round = 0; goes_on && round < rounds; ++round) {
       if (round == most_rounds) return refused(fmt::format("more than {} rounds", most_rounds));
       const std::int64_t yes = 1;
-      std::vector<int> given = {added_constant("round", known(DType::i64, {}, std::span(&round, 1))),
-                                added_constant("condition", known(DType::u8, {}, std::span(&yes, 1)))};
+      std::vector<int> given = {add_constant(result_, "round", known(DType::i64, {}, std::span(&round, 1))),
+                                add_constant(result_, "condition", known(DType::u8, {}, std::span(&yes, 1)))};
       given.insert(given.end(), state.begin(), state.end());
       Scope inner = scope_of(body, &scope, fmt::format("{}.{}", scope.suffix, round), given);
       go_through(inner);
@@ -248,14 +248,6 @@ class Folder {
       to = named(to, scope.graph.values[std::size_t(node.results[r])].name);
   }
 
-  int added_constant(const std::string& name, Known array) {
-    return added({.name = name,
-                  .origin = Value::Origin::constant,
-                  .type = array->type,
-                  .shape = array->shape,
-                  .known = std::move(array)});
-  }
-
   // The same value by the name of an output.
   int named(int value, const std::string& name) {
     Value copy = result_.values[std::size_t(value)];
@@ -286,7 +278,7 @@ class Folder {
       const std::string name = scope.graph.values[std::size_t(node.results[r])].name + scope.suffix;
       const int same = result.same_as < 0 ? -1 : moved.operands[std::size_t(result.same_as)];
       if (Known known = known_of(scope.graph, node, *operands, result)) {
-        to = added_constant(name, std::move(known));
+        to = add_constant(result_, name, std::move(known));
         moved.results[r] = -1;
       } else if (same >= 0 && result.shape == *result_.values[std::size_t(same)].shape &&
                  !(scope.is_model() && is_output_[std::size_t(node.results[r])])) {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "base/one_line.h"
+#include "base/text.h"
 
 namespace graft::graph {
 namespace {
@@ -83,6 +83,15 @@ std::string label(const Graph& graph, const Node& node) {
   if (!graph.nodes.empty() && &node >= graph.nodes.data() && &node < graph.nodes.data() + graph.nodes.size())
     return fmt::format("node {} ({})", &node - graph.nodes.data(), operation);
   return fmt::format("node without a name ({})", operation);
+}
+
+int add_constant(Graph& graph, std::string name, Known array) {
+  graph.values.push_back({.name = std::move(name),
+                          .origin = Value::Origin::constant,
+                          .type = array->type,
+                          .shape = array->shape,
+                          .known = std::move(array)});
+  return int(graph.values.size()) - 1;
 }
 
 Graph checked(Graph graph, std::string_view place) {

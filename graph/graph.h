@@ -53,6 +53,9 @@ std::string label(const Graph& graph, const Node& node);
 // A name from a file, in quotes, as one short line.
 std::string in_quotes(std::string_view foreign);
 
+// Appends a value that is known before a run; its number.
+int add_constant(Graph& graph, std::string name, Known array);
+
 // Brings nodes into an order in which they can run. UserError "<place>: ..." for a value that two nodes compute, or
 // none; for an operand that is not a value; for nodes that wait for each other.
 Graph checked(Graph graph, std::string_view place);

@@ -17,7 +17,7 @@ namespace {
 // Values of a graph, and what may be asked of them and their nodes.
 class Values {
  public:
-  explicit Values(Graph& graph) : graph_(graph), writer_(graph.values.size(), -1), readers_(graph.values.size()) {
+  explicit Values(const Graph& graph) : graph_(graph), writer_(graph.values.size(), -1), readers_(graph.values.size()) {
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) {
       for (const int operand : graph.nodes[n].operands)
         if (operand >= 0) readers_[std::size_t(operand)].push_back(int(n));
@@ -36,17 +36,9 @@ class Values {
     return readers_[std::size_t(value)].size() == 1 ? readers_[std::size_t(value)].front() : -1;
   }
   Known known(int value) const { return value < 0 ? nullptr : graph_.values[std::size_t(value)].known; }
-  int constant(const std::string& name, Known array) {
-    graph_.values.push_back({.name = name,
-                             .origin = Value::Origin::constant,
-                             .type = array->type,
-                             .shape = array->shape,
-                             .known = std::move(array)});
-    return int(graph_.values.size()) - 1;
-  }
 
  private:
-  Graph& graph_;
+  const Graph& graph_;
   std::vector<int> writer_;
   std::vector<std::vector<int>> readers_;  // -1: the graph's outputs
 };
@@ -260,8 +252,8 @@ Graph with_zero_points_in_weights(Graph graph) {
     if (!fits(DType::i8) && !fits(DType::u8)) continue;
     const auto [made, is_new] = known.emplace(std::pair(from, zero_from), -1);
     if (is_new)
-      made->second = values.constant(graph.values[std::size_t(from)].name + ".shifted",
-                                     graph::known(fits(DType::i8) ? DType::i8 : DType::u8, weights->shape, shifted));
+      made->second = add_constant(graph, graph.values[std::size_t(from)].name + ".shifted",
+                                  graph::known(fits(DType::i8) ? DType::i8 : DType::u8, weights->shape, shifted));
     node.operands[where->operand] = made->second;
     node.operands[where->zero] = -1;
   }

@@ -70,13 +70,8 @@ class Scales {
     graph_.nodes.push_back(std::move(node));
   }
   int constant(const std::string& name, Known array) {
-    graph_.values.push_back({.name = name,
-                             .origin = Value::Origin::constant,
-                             .type = array->type,
-                             .shape = array->shape,
-                             .known = std::move(array)});
     readers_.push_back(1), writer_.push_back(-1);
-    return int(graph_.values.size()) - 1;
+    return add_constant(graph_, name, std::move(array));
   }
 
   // A normalisation has f = scale / sqrt(variance + epsilon), and the sum shift - mean * f.

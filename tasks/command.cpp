@@ -315,7 +315,9 @@ class CommandMeasurer final : public Measurer {
                base::Monitor& monitor) override {
     if (!command_.check.empty() && !expected_ && !find_expected(monitor)) return;
     for (std::size_t i = 0; i < candidates.size() && !monitor.stop_requested(); ++i) {
-      Outcome outcome = measured(candidates[i], monitor);
+      Outcome outcome = default_ && candidates[i].arguments == space_.standard().arguments
+                            ? *std::exchange(default_, std::nullopt)
+                            : measured(candidates[i], monitor);
       if (outcome.stopped) return;
       if (outcome.measurement.status == Status::ok && !command_.check.empty()) compare(outcome);
       if (outcome.measurement.status == Status::ok)
@@ -343,7 +345,8 @@ class CommandMeasurer final : public Measurer {
                                       datasets::name_of(outcome.measurement.status), outcome.measurement.reason));
     if (!outcome.checked)
       throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", command_.check));
-    expected_ = std::move(outcome.checked);
+    expected_ = outcome.checked;
+    default_ = std::move(outcome);
     return true;
   }
 
@@ -367,7 +370,7 @@ class CommandMeasurer final : public Measurer {
     return command_.persistent ? answered(candidate, monitor) : started(candidate, monitor);
   }
 
-  std::chrono::milliseconds until(Clock::time_point end) const {
+  static std::chrono::milliseconds until(Clock::time_point end) {
     return std::max(std::chrono::milliseconds(1), std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()));
   }
   Clock::time_point deadline() const {
@@ -375,34 +378,39 @@ class CommandMeasurer final : public Measurer {
     return Clock::now() + std::chrono::milliseconds(std::int64_t(1e3 * std::min(settings_.timeout_seconds, longest)));
   }
 
-  // One process, to its end.
+  // What a process printed until it ended, or until it was heard enough.
   struct Ended {
-    base::Finished finished;
-    std::string out;
+    base::Finished finished = {};
+    std::string out = {}, err = {};
     bool stopped = false, printed_too_much = false;
     double seconds = 0;
   };
-  Ended process(const std::vector<std::string>& argv, Clock::time_point end, base::Monitor& monitor) {
-    Ended ended;
-    std::string err;
+  // An exchange that fills `to`, which must outlive it.
+  static base::Exchange listening(Ended& to, base::Monitor& monitor) {
     base::Exchange exchange;
-    exchange.on_output = [&](std::string_view piece) {
-      ended.printed_too_much = ended.printed_too_much || ended.out.size() + piece.size() > most_output;
-      if (!ended.printed_too_much) ended.out += piece;
+    exchange.on_output = [&to](std::string_view piece) {
+      to.printed_too_much = to.printed_too_much || to.out.size() + piece.size() > most_output;
+      if (!to.printed_too_much) to.out += piece;
     };
-    exchange.on_error = [&](std::string_view piece) {
-      err += piece;
-      if (err.size() > 2 * most_error_output) err.erase(0, err.size() - most_error_output);
+    exchange.on_error = [&to](std::string_view piece) {
+      to.err += piece;
+      if (to.err.size() > 2 * most_error_output) to.err.erase(0, to.err.size() - most_error_output);
     };
-    exchange.stop = [&] {
-      ended.stopped = ended.stopped || monitor.stop_requested();
-      return ended.stopped || ended.printed_too_much;
+    exchange.stop = [&to, &monitor] {
+      to.stopped = to.stopped || monitor.stop_requested();
+      return to.stopped || to.printed_too_much;
     };
+    return exchange;
+  }
+  std::unique_ptr<base::Dialogue> start(const std::vector<std::string>& argv) const {
+    return std::make_unique<base::Dialogue>(argv, settings_.memory_limit_bytes.value_or(0));
+  }
+  Ended process(const std::vector<std::string>& argv, Clock::time_point end, base::Monitor& monitor) const {
+    Ended ended;
+    const base::Exchange exchange = listening(ended, monitor);
     const Clock::time_point begin = Clock::now();
-    base::Dialogue dialogue(argv, settings_.memory_limit_bytes.value_or(0));
-    ended.finished = *dialogue.exchange(exchange, until(end));
+    ended.finished = *start(argv)->exchange(exchange, until(end));
     ended.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    ended.finished.err = std::move(err);
     return ended;
   }
 
@@ -417,8 +425,8 @@ class CommandMeasurer final : public Measurer {
     if (finished.exit_code == 0) return std::nullopt;
     std::string reason = finished.signal != 0 ? fmt::format("signal {}", ::strsignal(finished.signal))
                                               : fmt::format("exit code {}", finished.exit_code);
-    if (const std::string said = last_line(finished.err); !said.empty()) reason += ": " + said;
-    return failed(is_about_memory(finished.err) ? Status::out_of_memory : Status::crashed, reason);
+    if (const std::string said = last_line(ended.err); !said.empty()) reason += ": " + said;
+    return failed(is_about_memory(ended.err) ? Status::out_of_memory : Status::crashed, reason);
   }
 
   void empty_folder() const {
@@ -498,38 +506,26 @@ class CommandMeasurer final : public Measurer {
 
   // By the program that keeps running.
   Outcome answered(const codegen::Candidate& candidate, base::Monitor& monitor) {
-    if (partner_ == nullptr || !partner_->alive())
-      partner_ = std::make_unique<base::Dialogue>(run_.filled({}, folder_.path().string()),
-                                                  settings_.memory_limit_bytes.value_or(0));
-    const std::string question = question_of(candidate, settings_.repetitions) + "\n";
-    std::string out, err, answer;
-    bool stopped = false, printed_too_much = false;
-    base::Exchange exchange;
+    if (partner_ == nullptr || !partner_->alive()) partner_ = start(run_.filled({}, folder_.path().string()));
+    Ended heard;
+    std::string answer;
+    base::Exchange exchange = listening(heard, monitor);
+    const std::string question = question_of(candidate) + "\n";
     exchange.input = question;
     exchange.input_ends = false;
-    exchange.on_output = [&](std::string_view piece) {
-      printed_too_much = printed_too_much || out.size() + piece.size() > most_output;
-      if (!printed_too_much) out += piece;
-    };
-    exchange.on_error = [&](std::string_view piece) {
-      err += piece;
-      if (err.size() > 2 * most_error_output) err.erase(0, err.size() - most_error_output);
-    };
-    exchange.stop = [&] { return (stopped = stopped || monitor.stop_requested()) || printed_too_much; };
     std::size_t looked = 0;
     exchange.done = [&] {
-      for (std::size_t end; answer.empty() && (end = out.find('\n', looked)) != std::string::npos; looked = end + 1) {
-        const std::string_view line = base::trim(std::string_view(out).substr(looked, end - looked));
+      for (std::size_t end; answer.empty() && (end = heard.out.find('\n', looked)) != std::string::npos;
+           looked = end + 1) {
+        const std::string_view line = base::trim(std::string_view(heard.out).substr(looked, end - looked));
         if (line.starts_with('{')) answer = line;
       }
       return !answer.empty();
     };
-    std::optional<base::Finished> finished = partner_->exchange(exchange, until(deadline()));
-    if (finished) {
+    if (std::optional<base::Finished> finished = partner_->exchange(exchange, until(deadline()))) {
       partner_.reset();
-      finished->err = std::move(err);
-      if (std::optional<Outcome> fault = this->fault({std::move(*finished), "", stopped, printed_too_much, 0}))
-        return std::move(*fault);
+      heard.finished = std::move(*finished);
+      if (std::optional<Outcome> fault = this->fault(heard)) return std::move(*fault);
       return failed(Status::crashed, "ended without an answer");
     }
     try {
@@ -539,16 +535,12 @@ class CommandMeasurer final : public Measurer {
     }
   }
 
-  static std::string question_text(const codegen::ParameterSpace& space, const codegen::Candidate& candidate,
-                                   int repetitions) {
+  std::string question_of(const codegen::Candidate& candidate) const {
     base::Document question = base::Document::map();
     return question.set("schema", 1)
-        .set("configuration", space.to_document(candidate))
-        .set("repetitions", repetitions)
+        .set("configuration", space_.to_document(candidate))
+        .set("repetitions", settings_.repetitions)
         .to_json();
-  }
-  std::string question_of(const codegen::Candidate& candidate, int repetitions) const {
-    return question_text(space_, candidate, repetitions);
   }
 
   Outcome outcome_of(const base::Document& answer) const {
@@ -587,6 +579,7 @@ class CommandMeasurer final : public Measurer {
   std::optional<double> tolerance_;
   base::TemporaryFolder folder_;
   std::optional<std::string> expected_;  // of the default
+  std::optional<Outcome> default_;       // measured for that, until it is asked for
   std::unique_ptr<base::Dialogue> partner_;
   double fastest_ = std::numeric_limits<double>::infinity();
 };

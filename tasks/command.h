@@ -40,9 +40,9 @@ struct Command {
 inline constexpr const char* command_source = "command";
 
 // Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are those of the
-// settings. UserError for an unknown or missing placeholder, and for what is no
-// time, unit, tolerance or regular expression. The space must outlive the measurer; `measure` throws Failure if the
-// command cannot be started, or if the default fails where `check` needs it.
+// settings. UserError for an unknown or missing placeholder, and for what is not a time, unit, tolerance or regular
+// expression. The space must outlive the measurer; `measure` throws Failure if the command cannot be started, or if the
+// default fails where `check` needs it, which is measured first then.
 std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
                                                 const MeasureSettings& settings);
 

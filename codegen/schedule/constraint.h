@@ -2,12 +2,11 @@
 // and (layout == 'NHWC' or unroll in [1, 2, 4])". Parsed here, never handed to an interpreter. (The conditions of
 // templates, condition.h, are another language: on the 64-bit arguments of a sketch, as in C.)
 //
-// Operators as in Python, loosest first: a if c else b, or, and, not, comparisons (== != < <= > >= in, not in; a < b <
-// c),
-// + -, * / // %, - +, **; also || && !. Values are integers, fractions, booleans (True, true) and texts in quotes;
-// lists in [] or () follow `in`, and hold the values of parameters in files; functions are min, max, abs, int. As in
-// Python / makes a fraction, // and % round down, a boolean counts as 0 or 1, and `or` and `and` evaluate their right
-// operand only if it matters.
+// Operators as in Python, loosest first: a if c else b, or, and, not, comparisons (== != < <= > >= in, not in; also
+// a < b < c), + -, * / // %, - +, **; also || && !. Values are integers, fractions, booleans (True, true) and texts in
+// quotes; lists in [] or () follow `in`, and hold the values of parameters in files; functions are min, max, abs, int.
+// As in Python / makes a fraction, // and % round down, a boolean counts as 0 or 1, and `or` and `and` evaluate their
+// right operand only if it matters.
 #pragma once
 
 #include <cstdint>

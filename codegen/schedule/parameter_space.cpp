@@ -491,6 +491,16 @@ class ParameterSpace::Resolved final : public Resolver {
   std::vector<Group> groups_;
 };
 
+Scalar scalar_of(const base::Document& value) {
+  if (value.is_bool()) return value.as_bool();
+  if (value.is_integer()) return value.as_integer();
+  if (value.is_number()) {
+    if (!std::isfinite(value.as_number())) throw base::UserError(value.place(), "expected a finite number");
+    return value.as_number();
+  }
+  return value.as_string();
+}
+
 ParameterSpace::ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,
                                std::string_view place)
     : resolved_(std::make_shared<const Resolved>(std::move(workload), std::move(parameters), std::move(constraints),
@@ -518,14 +528,18 @@ double ParameterSpace::combinations() const {
   return resolved_->combinations();
 }
 
-Space ParameterSpace::space(Judge& judge) const {
-  SketchSpace part{resolved_->sketch, {}};
+std::vector<Domain> ParameterSpace::domains() const {
+  std::vector<Domain> domains;
   for (std::size_t p = 0; p < parameters().size(); ++p) {
-    Domain domain{parameters()[p].name, {int(p)}, {}};
+    Domain& domain = domains.emplace_back(Domain{parameters()[p].name, {int(p)}, {}});
     for (std::size_t row = 0; row < parameters()[p].values.size(); ++row)
       domain.values.push_back({resolved_->argument_at(p, row)});
-    part.domains.push_back(std::move(domain));
   }
+  return domains;
+}
+
+Space ParameterSpace::space(Judge& judge) const {
+  SketchSpace part{resolved_->sketch, domains()};
   if (!constraints().empty()) part.resolver = resolved_;
   Space space(workload(), {std::move(part)});
   const std::optional<double> count = size();
@@ -552,10 +566,7 @@ base::Result<Candidate> ParameterSpace::point(const base::Document& values) cons
   values.only_keys(names);
   for (const Tunable& parameter : parameters()) {
     const base::Document& value = values.at(parameter.name);
-    const std::string text = value.is_bool()      ? scalar_text(value.as_bool())
-                             : value.is_integer() ? scalar_text(value.as_integer())
-                             : value.is_number()  ? scalar_text(value.as_number())
-                                                  : value.as_string();
+    const std::string text = scalar_text(scalar_of(value));
     const auto found = std::find_if(parameter.values.begin(), parameter.values.end(),
                                     [&](const Scalar& each) { return scalar_text(each) == text; });
     if (found == parameter.values.end())

@@ -23,6 +23,9 @@
 
 namespace graft::codegen {
 
+// A value of a file or an answer. UserError at its place for what is not a finite number, a text or a boolean.
+Scalar scalar_of(const base::Document& value);
+
 struct Tunable {
   std::string name;
   std::vector<Scalar> values;                // distinct texts; numbers ascending
@@ -48,6 +51,8 @@ class ParameterSpace {
   std::optional<double> size() const;
   double combinations() const;
 
+  // The values of each parameter as arguments of the sketch, in the order of `parameters`.
+  std::vector<Domain> domains() const;
   // All of it, to search; of the listed points alone where they are few (`most_listed`).
   static constexpr double most_listed = 32768;
   Space space(Judge& judge) const;

@@ -25,19 +25,9 @@ using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 constexpr std::int64_t most_in_range = 65536;
 constexpr std::size_t largest_file = 4 << 20;  // a space within its limits is smaller, and more would be read for long
 
-Scalar scalar_of(const base::Document& value) {
-  if (value.is_bool()) return value.as_bool();
-  if (value.is_integer()) return value.as_integer();
-  if (value.is_number()) {
-    if (!std::isfinite(value.as_number())) throw base::UserError(value.place(), "expected a finite number");
-    return value.as_number();
-  }
-  return value.as_string();
-}
-
 std::vector<Scalar> list_of(const base::Document& list) {
   std::vector<Scalar> values;
-  for (const base::Document& value : list.as_list()) values.push_back(scalar_of(value));
+  for (const base::Document& value : list.as_list()) values.push_back(codegen::scalar_of(value));
   return values;
 }
 
@@ -72,7 +62,8 @@ std::vector<Scalar> range_of(const base::Document& range) {
     if (step == nullptr || !(step->as_number() > 0)) refuse("fractions need a 'step' > 0");
     const double begin = from.as_number(), by = step->as_number();
     const double count = std::floor((to.as_number() - begin) / by * (1 + 1e-12));
-    if (!(count < double(most_in_range))) refuse("more than 65536 values");
+    if (!(count < double(most_in_range)))
+      throw base::UserError(range.place(), fmt::format("more than {} values", most_in_range));
     for (double i = 0; i <= count; ++i) add(begin + i * by);
   }
   if (values.empty()) refuse("an empty range: 'from' is beyond 'to'");
@@ -80,7 +71,7 @@ std::vector<Scalar> range_of(const base::Document& range) {
 }
 
 std::size_t position_of(const Tunable& parameter, const base::Document& value) {
-  const std::string text = codegen::scalar_text(scalar_of(value));
+  const std::string text = codegen::scalar_text(codegen::scalar_of(value));
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
     if (codegen::scalar_text(parameter.values[i]) == text) return i;
   }

@@ -6,7 +6,6 @@
 #include <variant>
 
 #include "datasets/failures.h"
-#include "tasks/command.h"
 
 namespace graft::study {
 
@@ -59,21 +58,29 @@ std::string remedy_for(datasets::Status status, const tasks::Platform& platform)
   return "choose another platform (graft platform list)";
 }
 
+// `remedy`: by the status of the most frequent failure.
+template <class Remedy>
+std::string nothing_ok(std::span<const datasets::Trial> trials, const std::string& platform, const char* what,
+                       const std::filesystem::path& run, Remedy remedy) {
+  if (trials.empty()) return fmt::format("{}: the space has no candidate", platform);
+  datasets::FailureCounts failures;
+  for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
+  const datasets::FailureKind most = failures.kinds().front();
+  return fmt::format("{}: no {} was ok, {} of {} ended as {}; {}, see graft inspect {}", platform, what, most.count,
+                     trials.size(), datasets::to_text(most), remedy(most.status), run.string());
+}
+
 }  // namespace
 
 std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
                             const std::filesystem::path& run) {
-  const bool of_command = platform.yaml.empty() && platform.name.starts_with(tasks::command_source);
-  if (trials.empty()) return fmt::format("{}: the space has no candidate", platform.name);
-  datasets::FailureCounts failures;
-  for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
-  const datasets::FailureKind most = failures.kinds().front();
-  if (of_command)
-    return fmt::format(
-        "{}: no configuration was ok, {} of {} ended as {}; run the command by hand, see graft inspect {}",
-        platform.name, most.count, trials.size(), datasets::to_text(most), run.string());
-  return fmt::format("{}: no program was ok, {} of {} ended as {}; {}, see graft inspect {}", platform.name, most.count,
-                     trials.size(), datasets::to_text(most), remedy_for(most.status, platform), run.string());
+  return nothing_ok(trials, platform.name, "program", run,
+                    [&](datasets::Status status) { return remedy_for(status, platform); });
+}
+
+std::string no_configuration_ok_text(std::span<const datasets::Trial> trials, const std::string& platform,
+                                     const std::filesystem::path& run) {
+  return nothing_ok(trials, platform, "configuration", run, [](datasets::Status) { return "run the command by hand"; });
 }
 
 base::Document status_counts(std::span<const datasets::Trial> trials) {

@@ -26,6 +26,9 @@ bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& moni
 // For a search in which no trial was ok, in one line: the most frequent reason, its count, and a remedy.
 std::string nothing_ok_text(std::span<const datasets::Trial> trials, const tasks::Platform& platform,
                             const std::filesystem::path& run);
+// The same for configurations that a command of the user's measured.
+std::string no_configuration_ok_text(std::span<const datasets::Trial> trials, const std::string& platform,
+                                     const std::filesystem::path& run);
 
 // {"ok":40,"wrong_result":1}, in the order of the list of statuses, without those that did not occur.
 base::Document status_counts(std::span<const datasets::Trial> trials);

@@ -52,9 +52,7 @@ datasets::Dataset values_of(const codegen::ParameterSpace& space, const tasks::P
   datasets::Dataset out;
   out.platform = platform.name;
   out.source = tasks::command_source;
-  search::Programs judge(platform.target);
-  const codegen::Space points = space.space(judge);
-  const std::vector<codegen::Domain>& domains = points.sketches().front().domains;
+  const std::vector<codegen::Domain> domains = space.domains();
   std::size_t most = 0;
   for (const codegen::Domain& domain : domains) most = std::max(most, domain.values.size());
   // Words that each occur in one row alone would be taken for names of rows.
@@ -73,8 +71,10 @@ std::string content_hash(const fs::path& path) {
   if (!fs::is_directory(path)) return file_hash(path);
   std::uint64_t hash = 1;
   for (const datasets::Dataset& dataset : measured_in({path})) {
-    for (const datasets::Dataset::Row& row : dataset.rows)
+    for (const datasets::Dataset::Row& row : dataset.rows) {
       hash = base::hash_combine(hash, codegen::hash(dataset.candidate(row)));
+      hash = base::hash_combine(hash, base::hash_bytes(datasets::to_document(row.measurement).to_json()));
+    }
   }
   return base::to_hex(hash);
 }
@@ -298,14 +298,14 @@ std::vector<std::pair<std::string, double>> importance_of(OwnSession& own) {
   scorer.use(model.get());
   const std::vector<float> scores = scorer.predictions(points);
   const std::vector<double> predicted(scores.begin(), scores.end());
+  const std::vector<codegen::Domain> domains = own.parameters.domains();
   for (std::size_t p = 0; p < own.parameters.parameters().size(); ++p) {
     const codegen::Tunable& parameter = own.parameters.parameters()[p];
     if (parameter.values.size() < 2) continue;
     const std::size_t in_a_bin = (parameter.values.size() + most_bins - 1) / most_bins;
     std::vector<std::size_t> groups;
     std::map<std::int64_t, std::size_t> positions;
-    const codegen::Domain& domain = own.space.sketches().front().domains[p];
-    for (std::size_t row = 0; row < domain.values.size(); ++row) positions[domain.values[row].front()] = row;
+    for (std::size_t row = 0; row < domains[p].values.size(); ++row) positions[domains[p].values[row].front()] = row;
     for (const codegen::Candidate& point : points) groups.push_back(positions.at(point.arguments[p]) / in_a_bin);
     out.emplace_back(parameter.name, share_between(predicted, groups));
   }
@@ -334,14 +334,16 @@ OwnResult result_of(OwnSession& own, bool complete) {
         best->index, datasets::seconds_of(best->measurement), own.parameters.to_document(best->candidate),
         tasks::command_line(own.request.command, own.parameters, best->candidate), best->measurement};
   }
-  const std::uint64_t standard = codegen::hash(own.parameters.standard());
-  for (const datasets::Trial& trial : recorded) {
-    if (has_default(own.parameters) && codegen::hash(trial.candidate) == standard &&
-        trial.measurement.status == datasets::Status::ok)
-      result.standard_seconds = datasets::seconds_of(trial.measurement);
+  if (has_default(own.parameters)) {
+    const std::uint64_t standard = codegen::hash(own.parameters.standard());
+    for (const datasets::Trial& trial : recorded) {
+      if (codegen::hash(trial.candidate) == standard && trial.measurement.status == datasets::Status::ok)
+        result.standard_seconds = datasets::seconds_of(trial.measurement);
+    }
   }
   if (complete) result.importance = importance_of(own);
-  if (complete && !result.best) result.failure = nothing_ok_text(result.trials, own.platform, own.run.path());
+  if (complete && !result.best)
+    result.failure = no_configuration_ok_text(result.trials, own.platform.name, own.run.path());
   return result;
 }
 

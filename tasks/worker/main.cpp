@@ -510,25 +510,22 @@ class SpreadConstants {
   // together. False without the memory for it.
   bool make(std::uint64_t wanted, const char* prepared, std::uint64_t prepared_bytes) {
     memcpy(buffers_, workload.buffers, sizeof(void*) * std::size_t(workload.parts));
-    std::uint64_t own = round_up(prepared_bytes, alignment);
+    prepared_bytes_ = prepared_bytes;
+    stride_ = round_up(prepared_bytes, alignment);
     for (int i = 0; i < workload.parts; ++i) {
-      if (workload.part[i].constant != 0) own += round_up(workload.part[i].bytes, alignment);
+      if (workload.part[i].constant != 0) stride_ += round_up(workload.part[i].bytes, alignment);
     }
-    count_ = own > 0 ? std::max<std::uint64_t>(std::min(wanted, most_bytes) / own, 1) : 1;
-    if (count_ == 1) return true;
-    stride_ = own;
-    if (!memory_.make(count_ * own, true)) return false;
-    char* next = memory_.data;
-    for (std::uint64_t copy = 0; copy < count_; ++copy) {
-      memcpy(next, prepared, prepared_bytes);
-      next += round_up(prepared_bytes, alignment);
+    count_ = stride_ > 0 ? std::max<std::uint64_t>(std::min(wanted, most_bytes) / stride_, 1) : 1;
+    if (is_one_place()) return true;
+    if (!memory_.make(count_ * stride_, true)) return false;
+    for (std::uint64_t copy = 0; copy < count_; ++copy) {  // back at the first one then
+      const void* place = nullptr;
+      void* const* const to = next(place);
+      memcpy(const_cast<void*>(place), prepared, prepared_bytes);
       for (int i = 0; i < workload.parts; ++i) {
-        if (workload.part[i].constant == 0) continue;
-        memcpy(next, workload.buffers[i], workload.part[i].bytes);
-        next += round_up(workload.part[i].bytes, alignment);
+        if (workload.part[i].constant != 0) memcpy(to[i], workload.buffers[i], workload.part[i].bytes);
       }
     }
-    prepared_bytes_ = prepared_bytes;
     return true;
   }
   bool is_one_place() const { return count_ <= 1; }

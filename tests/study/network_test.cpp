@@ -85,6 +85,14 @@ TEST(Network, IsTunedContinuedAndCompiled) {
   EXPECT_GT(tuned.in_place_seconds.value_or(0), 0);
   EXPECT_LE(trials, 2 * std::int64_t(tuned.kernels.size()));
 
+  // Constants are read as the network reads them: all of it lies between two calls.
+  for (const NetworkKernel& kernel : tuned.kernels) {
+    const search::RunContent run = search::read_run(folder / "run" / kernel.run);
+    const base::Document* const constants = run.request.find("constants_mb");
+    ASSERT_NE(constants, nullptr);
+    EXPECT_GT(constants->as_number(), 0);
+  }
+
   EXPECT_TRUE(is_network_folder(folder / "run"));
   EXPECT_FALSE(is_network_folder(folder.path()));
   const TunedNetwork read = read_tuned_network(folder / "run");

@@ -14,6 +14,7 @@
 #include "base/files.h"
 #include "base/monitor.h"
 #include "base/temporary_folder.h"
+#include "base/text.h"
 #include "datasets/formats/parameter_spaces.h"
 
 namespace graft::tasks {
@@ -115,6 +116,26 @@ TEST_F(CommandTest, ResultsAreComparedWithTheDefaults) {
   checked.check = "*";
   EXPECT_EQ(measured(checked, "forks").status, Status::ok);  // the same but for its time
   EXPECT_EQ(measured(checked, "wrong").reason, "prints something else than the default configuration");
+}
+
+TEST_F(CommandTest, TheDefaultIsMeasuredOnceForItselfAndTheComparison) {
+  Command counted;
+  const std::string starts = (folder_ / "starts").string();
+  counted.run = "echo {mode} >> " + starts + "; echo checksum 42";
+  counted.shell = true;
+  counted.check = "checksum";
+  MeasureSettings settings;
+  settings.repetitions = 1;
+  const codegen::ParameterSpace modes = space();
+  const std::unique_ptr<Measurer> measurer = make_command_measurer(counted, modes, settings);
+  const std::vector<codegen::Candidate> candidates = {modes.standard(),
+                                                      *modes.point(base::Document::map().set("mode", "wrong"))};
+  std::vector<Status> statuses;
+  base::Monitor monitor;
+  measurer->measure(
+      candidates, [&](const Measured& one) { statuses.push_back(one.measurement.status); }, monitor);
+  EXPECT_EQ(statuses, (std::vector<Status>{Status::ok, Status::ok}));
+  EXPECT_EQ(base::split(base::trim(base::read_file(starts)), '\n').size(), 2u);
 }
 
 TEST_F(CommandTest, BuildsFirstAndFindsTimesByName) {
