@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/text.h"
@@ -40,7 +39,7 @@ class Planner {
       call.result = place(group.result);
       call.nodes = group.nodes;
       call.label = label_of(group.nodes);
-      add(std::move(call), codegen::to_text(group.computation));
+      calls_.add(std::move(call), codegen::parse_workload(codegen::to_text(group.computation)));
     }
     for (const std::size_t o : copied) {
       const int output = graph_.outputs[o], from = place_of_view(output);
@@ -60,8 +59,9 @@ class Planner {
       const std::string role =
           plan_.buffers[std::size_t(from)].where == Plan::Buffer::Where::constant ? "constant" : "input";
       plan_.buffers.push_back(std::move(to));
-      add(std::move(call),
-          fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0] where i0={1}", role, elements, type));
+      calls_.add(std::move(call),
+                 codegen::parse_workload(
+                     fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0] where i0={1}", role, elements, type)));
     }
     return std::move(plan_);
   }
@@ -102,15 +102,6 @@ class Planner {
     return source.offset == 0 && elements_of(own) == elements_of(whole) ? place(source.value) : place(value);
   }
 
-  void add(Plan::Call call, const std::string& text) {
-    const codegen::Workload workload = codegen::parse_workload(text);
-    const auto [known, is_new] = kernels_.emplace(workload.key(), int(plan_.kernels.size()));
-    if (is_new) plan_.kernels.push_back({workload, 0, call.label});
-    call.kernel = known->second;
-    ++plan_.kernels[std::size_t(call.kernel)].calls;
-    plan_.calls.push_back(std::move(call));
-  }
-
   // The name of the first node that has one, and the operators.
   std::string label_of(const std::vector<int>& nodes) const {
     std::vector<std::string> operations;
@@ -127,11 +118,19 @@ class Planner {
   const Graph& graph_;
   Groups groups_;
   std::vector<int> buffer_;  // by value
-  std::map<std::uint64_t, int> kernels_;
   Plan plan_;
+  Calls calls_{plan_};
 };
 
 }  // namespace
+
+void Calls::add(Plan::Call call, const codegen::Workload& workload) {
+  const auto [known, is_new] = kernels_.emplace(workload.key(), int(plan_.kernels.size()));
+  if (is_new) plan_.kernels.push_back({workload, 0, call.label});
+  call.kernel = known->second;
+  ++plan_.kernels[std::size_t(call.kernel)].calls;
+  plan_.calls.push_back(std::move(call));
+}
 
 std::size_t whole_of(const Plan& plan, int buffer) {
   const int whole = plan.buffers[std::size_t(buffer)].part_of;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,17 @@ struct Plan {
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Call> calls;
+};
+
+// Adds calls to a plan: equal workloads are one kernel, labelled by its first call.
+class Calls {
+ public:
+  explicit Calls(Plan& plan) : plan_(plan) {}
+  void add(Plan::Call call, const codegen::Workload& workload);  // the call's `kernel` is set
+
+ private:
+  Plan& plan_;
+  std::map<std::uint64_t, int> kernels_;  // by key
 };
 
 // The buffer that a buffer is a part of; itself if it is none.

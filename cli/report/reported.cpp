@@ -96,9 +96,7 @@ ReportedNetwork read_network(const fs::path& folder, base::Monitor& monitor) {
   if (!out.network)
     try_to(
         [&] {
-          if (study::file_hash(out.tuned.model) == out.tuned.model_hash)
-            out.network =
-                study::read_network(out.tuned.model, out.tuned.shapes, out.tuned.constants, out.tuned.platform.target);
+          if (study::file_hash(out.tuned.model) == out.tuned.model_hash) out.network = study::network_of(out.tuned);
         },
         unread);
   if (out.network && !match_kernels(out)) out.network.reset();

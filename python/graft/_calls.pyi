@@ -30,7 +30,7 @@ def tune(
     rebuild: int = 4,
     space: str = "",
     intrinsics: str = "",
-    layouts: str = "given",
+    layouts: str = "default",
     out: Optional[_PathLike] = None,
     repetitions: int = 3,
     repetition_seconds: float = 0.001,

@@ -133,7 +133,7 @@ void check(const CollectRequest& request) {
   if (request.explorer != CollectRequest().explorer)
     throw FieldError("explorer", "nothing to explore: `programs` are all that is measured");
   if (!(request.space.file.empty() && request.space.intrinsics.empty()) ||
-      request.space.layouts != codegen::Layouts::given)
+      request.space.layouts == codegen::Layouts::free)
     throw FieldError("space", "nothing is drawn from it: `programs` are all that is measured");
 }
 

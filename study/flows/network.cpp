@@ -13,14 +13,16 @@
 #include "graph/fold.h"
 #include "study/flows/compile.h"
 #include "study/flows/network_choice.h"
+#include "study/flows/network_layouts.h"
 #include "study/inputs/request.h"
 
 namespace graft::study {
 namespace {
 
 const char* const file_name = "network.json";
-constexpr double negligible = 0.005;      // of the network's time
-constexpr std::int64_t first_trials = 4;  // of each kernel, before any gets more
+constexpr double negligible = 0.005;  // of the network's time
+// For each kernel, before any gets more; with a choice of layouts a third of all, within these.
+constexpr std::int64_t first_trials = 4, most_first_trials = 16;
 
 std::string kernel_folder(std::size_t kernel, const codegen::Workload& workload) {
   return fmt::format("kernels/{:03}-{}", kernel, short_name(workload.text()));
@@ -53,6 +55,8 @@ std::int64_t bytes_of_constants(const graph::Plan& plan) {
   }
   return bytes;
 }
+
+constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 
 NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
   return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, ""};
@@ -96,6 +100,119 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
   return seconds;
 }
 
+// The searches of a network's kernels: those of all layouts at first, then those that the chosen ones need.
+class NetworkSearch {
+ public:
+  NetworkSearch(const NetworkRequest& request, const Network& network, TunedNetwork& out, base::Monitor& monitor)
+      : request_(request),
+        network_(network),
+        out_(out),
+        monitor_(monitor),
+        constants_mb_(1e-6 * double(bytes_of_constants(network.plan))),
+        layouts_(network, out.platform.target,
+                 request.each.space.layouts.value_or(codegen::Layouts::free) == codegen::Layouts::free,
+                 [&](const codegen::Workload& workload) {
+                   base::QuietMonitor quiet(monitor);
+                   return known_result(search_of(workload), quiet).has_value();
+                 }) {}
+
+  void run() {
+    const bool has_layouts = std::exchange(out_.complete, true);
+    if (layouts_.kernels().empty()) return;
+    in_blocks_.resize(network_.plan.buffers.size());
+    for (const int buffer : out_.in_blocks) in_blocks_.at(std::size_t(buffer)) = true;
+    const TuneAllResult tuned = tune_all(all_forms(has_layouts), monitor_);
+    out_.complete = tuned.complete;
+    out_.in_blocks.clear();
+    for (std::size_t b = 0; b < in_blocks_.size(); ++b)
+      if (in_blocks_[b]) out_.in_blocks.push_back(int(b));
+    const graph::Plan plan = network_of(out_).plan;
+    TuneAllRequest copies;
+    for (const graph::Plan::Kernel& kernel : plan.kernels) {
+      out_.kernels.push_back(kernel_of(kernel));
+      if (place_of(kernel.workload) == searches_.size()) add(kernel, double(kernel.calls), copies);
+    }
+    copies.trials = copy_trials * std::int64_t(copies.searches.size());
+    const TuneAllResult copied = copies.searches.empty() ? TuneAllResult() : tune_all(copies, monitor_);
+    if (!copies.searches.empty()) out_.complete &= copied.complete;
+    std::size_t copy = 0;
+    for (NetworkKernel& kernel : out_.kernels) {
+      const std::size_t place = place_of(kernel.workload);
+      if (place < searches_.size())
+        take(tuned.searches[place], searches_[place], kernel);
+      else
+        take(copied.searches[copy], copies.searches[copy], kernel), ++copy;
+    }
+    const bool searched = std::any_of(out_.kernels.begin(), out_.kernels.end(),
+                                      [](const NetworkKernel& kernel) { return !kernel.run.empty(); });
+    if (out_.complete && searched) choose_in_place(out_, monitor_);
+  }
+
+ private:
+  TuneRequest search_of(const codegen::Workload& workload) const {
+    TuneRequest search = request_.each;
+    if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb_;
+    search.space.layouts = {};
+    search.workload = workload;
+    return search;
+  }
+
+  void add(const graph::Plan::Kernel& kernel, double weight, TuneAllRequest& all) {
+    all.searches.push_back(search_of(kernel.workload));
+    all.searches.back().out = out_.folder / kernel_folder(folders_++, kernel.workload);
+    all.weights.push_back(weight);
+    all.names.push_back(kernel.label);
+  }
+
+  std::size_t place_of(const codegen::Workload& workload) const {
+    const auto place = std::find_if(searches_.begin(), searches_.end(),
+                                    [&](const TuneRequest& search) { return search.workload.key() == workload.key(); });
+    return std::size_t(place - searches_.begin());
+  }
+
+  TuneAllRequest all_forms(bool has_layouts) {
+    TuneAllRequest all;
+    weights_ = layouts_.weights(in_blocks_);
+    for (std::size_t k = 0; k < layouts_.kernels().size(); ++k) add(layouts_.kernels()[k], weights_[k], all);
+    searches_ = all.searches;
+    const std::int64_t kernels = std::int64_t(searches_.size());
+    all.trials = std::max(request_.trials > 0 ? request_.trials : request_.trials_by_kernel * kernels, kernels);
+    all.budget_seconds = request_.budget_seconds;
+    all.first_trials =
+        layouts_.any() ? std::clamp(all.trials / (3 * kernels), first_trials, most_first_trials) : first_trials;
+    all.negligible = negligible;
+    all.reweigh = [this, has_layouts](const std::vector<double>& best_seconds) {
+      if (!has_layouts) in_blocks_ = layouts_.best(best_seconds);
+      return weights_ = layouts_.weights(in_blocks_);
+    };
+    if (request_.watch) all.watch = [this](const std::vector<SearchState>& searches) { watch(searches); };
+    return all;
+  }
+
+  void watch(const std::vector<SearchState>& searches) const {
+    std::vector<NetworkKernel> kernels;
+    std::vector<SearchState> states;
+    for (std::size_t k = 0; k < searches.size(); ++k) {
+      if (weights_[k] == 0) continue;
+      kernels.push_back(kernel_of(layouts_.kernels()[k]));
+      kernels.back().calls = std::int64_t(weights_[k]);
+      states.push_back(searches[k]);
+    }
+    request_.watch(kernels, states);
+  }
+
+  const NetworkRequest& request_;
+  const Network& network_;
+  TunedNetwork& out_;
+  base::Monitor& monitor_;
+  double constants_mb_;
+  NetworkLayouts layouts_;
+  graph::InBlocks in_blocks_;
+  std::vector<TuneRequest> searches_;  // of all forms
+  std::vector<double> weights_;        // of these
+  std::size_t folders_ = 0;
+};
+
 }  // namespace
 
 Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
@@ -104,6 +221,21 @@ Network read_network(const std::filesystem::path& model, const graph::Shapes& sh
   const graph::Graph read = graph::with_numbers(graph::read_onnx(model, shapes), constants, place);
   Network network{model, shapes, constants, read.nodes.size(), graph::folded(read, place), {}};
   network.plan = graph::planned(network.graph, target, place);
+  return network;
+}
+
+Network network_of(const TunedNetwork& tuned) {
+  Network network = read_network(tuned.model, tuned.shapes, tuned.constants, tuned.platform.target);
+  if (tuned.in_blocks.empty()) return network;
+  const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
+  graph::InBlocks in_blocks(network.plan.buffers.size());
+  for (const int buffer : tuned.in_blocks) {
+    if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
+      throw base::UserError(tuned.folder.string(),
+                            "another graft stored the values of this model otherwise; run graft tune on it again");
+    in_blocks[std::size_t(buffer)] = true;
+  }
+  network.plan = graph::laid_out(network.plan, forms, in_blocks);
   return network;
 }
 
@@ -123,6 +255,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
                    request.constants,
                    platform,
                    {},
+                   {},
                    0,
                    {},
                    false};
@@ -133,36 +266,10 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
       throw base::UserError(
           out.folder.string(),
           "holds the result of another model, other shapes or constants, or another platform; give another folder");
+    if (before.complete) out.in_blocks = before.in_blocks;
+    out.complete = before.complete;
   }
-  TuneAllRequest all;
-  const double constants_mb = 1e-6 * double(bytes_of_constants(network.plan));
-  for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
-    out.kernels.push_back(kernel_of(network.plan.kernels[k]));
-    TuneRequest search = request.each;
-    if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb;
-    search.workload = network.plan.kernels[k].workload;
-    search.out = out.folder / kernel_folder(k, search.workload);
-    all.searches.push_back(std::move(search));
-    all.weights.push_back(double(network.plan.kernels[k].calls));
-    all.names.push_back(out.kernels.back().label);
-  }
-  if (request.watch)
-    all.watch = [&](const std::vector<SearchState>& searches) { request.watch(out.kernels, searches); };
-  const std::int64_t kernels = std::int64_t(all.searches.size());
-  all.trials = std::max(request.trials > 0 ? request.trials : request.trials_by_kernel * kernels, kernels);
-  all.budget_seconds = request.budget_seconds;
-  all.first_trials = first_trials;
-  all.negligible = negligible;
-  if (!all.searches.empty()) {
-    const TuneAllResult tuned = tune_all(all, monitor);
-    for (std::size_t k = 0; k < out.kernels.size(); ++k) take(tuned.searches[k], all.searches[k], out.kernels[k]);
-    out.complete = tuned.complete;
-    const bool searched = std::any_of(out.kernels.begin(), out.kernels.end(),
-                                      [](const NetworkKernel& kernel) { return !kernel.run.empty(); });
-    if (out.complete && searched) choose_in_place(out, monitor);
-  } else {
-    out.complete = true;
-  }
+  NetworkSearch(request, network, out, monitor).run();
   out.seconds = sum_of(out.kernels);
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
@@ -197,6 +304,8 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     for (std::vector<double>& all = out.constants[name]; const base::Document& number : numbers.as_list())
       all.push_back(number.as_number());
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
+  if (const base::Document* const in_blocks = document.find("in_blocks"))
+    for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
   for (const base::Document& each : document.at("kernels").as_list()) {
     NetworkKernel& kernel = out.kernels.emplace_back();
     kernel.workload = codegen::parse_workload(each.at("workload").as_string());
@@ -239,6 +348,11 @@ base::Document to_document(const TunedNetwork& network) {
       .set("platform", network.platform.name);
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
+  if (!network.in_blocks.empty()) {
+    base::Document in_blocks = base::Document::list();
+    for (const int buffer : network.in_blocks) in_blocks.push(std::int64_t(buffer));
+    out.set("in_blocks", std::move(in_blocks));
+  }
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }
 

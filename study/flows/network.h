@@ -66,18 +66,24 @@ struct TunedNetwork {
   graph::Shapes shapes;
   graph::Numbers constants;
   tasks::Platform platform;
-  std::vector<NetworkKernel> kernels;      // in the plan's order
+  std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
+  std::vector<NetworkKernel> kernels;      // in the plan's order, with these layouts
   double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
   std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
   bool complete = false;                   // false: stopped; the same request continues it
 };
 
+// The tuned network's, with the layouts that were chosen. UserError if another graft's plan had other buffers.
+Network network_of(const TunedNetwork& tuned);
+
 // The default folder: "runs/network-MODEL-PLATFORM".
 std::filesystem::path network_folder(const NetworkRequest& request);
 
-// Tunes the kernels, and writes the result to network.json in the folder. Kernels without which the network is less
-// than 0.5 % faster get no more than their first trials. Errors as tune; a kernel for which nothing is found does not
-// end the others.
+// Tunes the kernels, and writes the result to network.json in the folder. Where values between kernels can be stored in
+// blocks of channels, kernels get their first trials in each layout, then the layouts with the least sum are chosen,
+// and only what they need is tuned; a folder's complete result keeps its layouts when it is continued. Kernels without
+// which the network is less than 0.5 % faster get no more than their first trials. Errors as tune; a kernel for which
+// nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
 
 // Whether a folder has the result of tune_network, and it. UserError for a file that is broken.

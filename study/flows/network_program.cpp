@@ -55,7 +55,7 @@ class Builder {
  public:
   Builder(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor)
       : tuned_(tuned), monitor_(monitor) {
-    made_.network = read_network(tuned.model, tuned.shapes, tuned.constants, tuned.platform.target);
+    made_.network = network_of(tuned);
     made_.sequence.name = codegen::identifier(name);
     made_.sequence.platform = tuned.platform.name;
     made_.sequence.graft = std::string(graft_version());

@@ -41,7 +41,7 @@ void check(const TuneRequest& request) {
   check_settings(request);
   if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
   const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
-                       request.space.layouts == codegen::Layouts::given;
+                       request.space.layouts != codegen::Layouts::free;
   if (!request.library.empty() && !by_rule)
     throw base::UserError(request.library.string(),
                           "a library holds answers from the space by rule, with parameters "

@@ -25,7 +25,7 @@ void end_negligible(std::vector<search::SharedTask>& tasks, double share) {
   double sum = 0;
   const auto seconds = [&](std::size_t t) { return tasks[t].weight * tasks[t].best_seconds.back(); };
   for (std::size_t t = 0; t < tasks.size(); ++t) {
-    if (tasks[t].best_seconds.empty() || !std::isfinite(seconds(t))) continue;
+    if (tasks[t].weight == 0 || tasks[t].best_seconds.empty() || !std::isfinite(seconds(t))) continue;
     order.push_back(t);
     sum += seconds(t);
   }
@@ -36,6 +36,10 @@ void end_negligible(std::vector<search::SharedTask>& tasks, double share) {
     if (left < 0) return;
     tasks[t].ended = true;
   }
+}
+
+double best_of(const search::SharedTask& task) {
+  return task.best_seconds.empty() ? std::numeric_limits<double>::infinity() : task.best_seconds.back();
 }
 
 std::vector<SearchState> states_of(const std::vector<search::SharedTask>& tasks,
@@ -51,7 +55,8 @@ std::vector<SearchState> states_of(const std::vector<search::SharedTask>& tasks,
 TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
   assert(!request.searches.empty() && request.weights.size() == request.searches.size());
   for (const double weight : request.weights) {
-    if (!(weight > 0)) throw base::UserError("weights", fmt::format("expected numbers above 0, got {:g}", weight));
+    if (!(weight > 0 || (weight == 0 && request.reweigh)))
+      throw base::UserError("weights", fmt::format("expected numbers above 0, got {:g}", weight));
   }
   const auto begin = std::chrono::steady_clock::now();
   SearchResources resources;  // the model is loaded once
@@ -74,18 +79,30 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
   const auto sum = [&] {
     double seconds = 0;
     for (const search::SharedTask& task : tasks)
-      seconds += task.weight *
-                 (task.best_seconds.empty() ? std::numeric_limits<double>::infinity() : task.best_seconds.back());
+      if (task.weight > 0) seconds += task.weight * best_of(task);
     return seconds;
   };
   bool all_begun = false;
+  const auto begun = [&] {
+    all_begun = true;
+    if (request.reweigh) {
+      std::vector<double> best;
+      for (const search::SharedTask& task : tasks) best.push_back(best_of(task));
+      const std::vector<double> weights = request.reweigh(best);
+      for (std::size_t t = 0; t < tasks.size(); ++t) {
+        tasks[t].weight = weights[t];
+        if (weights[t] == 0) tasks[t].ended = true;
+      }
+    }
+    end_negligible(tasks, request.negligible);
+  };
   while (trials < request.trials && !monitor.stop_requested()) {
     const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
     if (request.budget_seconds > 0 && spent.count() > request.budget_seconds) break;
     const std::int64_t without = std::count_if(tasks.begin(), tasks.end(), [](const search::SharedTask& task) {
       return !task.ended && task.best_seconds.empty();
     });
-    if (without == 0 && !std::exchange(all_begun, true)) end_negligible(tasks, request.negligible);
+    if (without == 0 && !all_begun) begun();
     const auto next = search::next_task(tasks);
     if (!next) break;
     TuneSession& session = *sessions[*next];
@@ -103,13 +120,17 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
                      request.trials);
     if (request.watch) request.watch(states_of(tasks, sessions));
   }
+  if (!all_begun) begun();
   TuneAllResult result;
   result.complete = !monitor.stop_requested();
   for (std::size_t t = 0; t < sessions.size(); ++t) {
+    if (tasks[t].weight == 0) {
+      result.searches.emplace_back().complete = true;
+      continue;
+    }
     result.searches.push_back(known[t] ? std::move(*known[t]) : sessions[t]->finish(result.complete, monitor));
     const auto& answer = result.searches.back().answer;
-    result.weighted_seconds +=
-        request.weights[t] * (answer ? answer->seconds() : std::numeric_limits<double>::infinity());
+    result.weighted_seconds += tasks[t].weight * (answer ? answer->seconds() : std::numeric_limits<double>::infinity());
     monitor.progress("checked", std::int64_t(t) + 1, std::int64_t(sessions.size()));
   }
   return result;

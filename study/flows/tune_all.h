@@ -22,10 +22,13 @@ struct SearchState {
 
 struct TuneAllRequest {
   std::vector<TuneRequest> searches;  // their own `trials` are upper bounds
-  std::vector<double> weights;        // one for each: how often the kernel runs; above 0
-  std::int64_t trials = 0;            // in total
-  double budget_seconds = 0;          // of wall time, after which the searches end; 0: none
-  std::int64_t first_trials = 0;      // that each gets before any gets more; 0: an even share of all, at most a round
+  std::vector<double> weights;        // one for each: how often the kernel runs; above 0 (0 goes with `reweigh`)
+  // Called once all have had their first trials, with their best times (infinite: none yet): the weights from then on.
+  // Searches of weight 0 get no more trials, and their results have no answer.
+  std::function<std::vector<double>(const std::vector<double>& best_seconds)> reweigh;
+  std::int64_t trials = 0;        // in total
+  double budget_seconds = 0;      // of wall time, after which the searches end; 0: none
+  std::int64_t first_trials = 0;  // that each gets before any gets more; 0: an even share of all, at most a round
   // Searches whose weighted times are together this share of the sum or less after their first trials get no more.
   double negligible = 0;
   std::vector<std::string> names;  // of the searches, for people; empty: their workloads

@@ -88,13 +88,14 @@ void check(const Settings& settings);
 // Adds those that decide the result to a request's identity. Lists are words separated by commas.
 void put_deciding(const Settings& settings, base::Document& identity);
 
-// The names of an enumeration's values: name(value), and named(name), a UserError for an unknown one.
-template <class Enum>
+// The names of an enumeration's values: name(value), and named(name), a UserError for an unknown one. Of another type,
+// those of the values that a setting can have.
+template <class Value>
 struct NamesOf;
 
 template <class Value>
 Setting::Place place_of(Value& value) {
-  if constexpr (std::is_enum_v<Value>) {
+  if constexpr (requires { NamesOf<Value>::name(value); }) {
     return Named{[&value] { return std::string(NamesOf<Value>::name(value)); },
                  [&value](const std::string& name) { value = NamesOf<Value>::named(name); }};
   } else {

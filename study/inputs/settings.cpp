@@ -26,12 +26,15 @@ struct NamesOf<search::Selection> {
   static search::Selection named(std::string_view name) { return search::selection_named(name); }
 };
 template <>
-struct NamesOf<codegen::Layouts> {
-  static std::string_view name(codegen::Layouts value) { return value == codegen::Layouts::free ? "free" : "given"; }
-  static codegen::Layouts named(std::string_view name) {
+struct NamesOf<std::optional<codegen::Layouts>> {
+  static std::string_view name(std::optional<codegen::Layouts> value) {
+    return !value ? "default" : *value == codegen::Layouts::free ? "free" : "given";
+  }
+  static std::optional<codegen::Layouts> named(std::string_view name) {
+    if (name == "default") return std::nullopt;
     if (name == "free") return codegen::Layouts::free;
     if (name == "given") return codegen::Layouts::given;
-    throw base::UserError(fmt::format("'{}' is neither given nor free", name));
+    throw base::UserError(fmt::format("'{}' is not given, free or default", name));
   }
 };
 template <>
@@ -116,7 +119,8 @@ Settings settings_of(SpaceSource& space, const SpaceSource& usual) {
       make_setting("layouts", space.layouts, usual.layouts,
                    {.decides = Decides::unless_usual,
                     .help = "given: parameters stored as the workload says; free: the search may store them in "
-                            "blocks, and the best schedule's layout steps say how"})};
+                            "blocks, and the best schedule's layout steps say how; of a network, what lies between "
+                            "its kernels, inputs and outputs stay as they are; default: given, of a network free"})};
 }
 
 #define GRAFT_ROW(type, field, standard, ...) \

@@ -53,7 +53,7 @@ codegen::Space space_of(const SpaceSource& source, const codegen::Workload& work
   std::vector<codegen::IntrinsicPointer> all = codegen::dot_products(target);
   for (const codegen::IntrinsicPointer& intrinsic : intrinsics)
     codegen::append_intrinsic(all, intrinsic, source.intrinsics);
-  codegen::Space space = codegen::derive_space(workload, target, all, source.layouts);
+  codegen::Space space = codegen::derive_space(workload, target, all, source.layouts.value_or(codegen::Layouts::given));
   for (const codegen::IntrinsicPointer& intrinsic : intrinsics) {
     const bool used = std::any_of(space.sketches().begin(), space.sketches().end(), [&](const auto& sketch) {
       return codegen::intrinsic_named(sketch.sketch->intrinsics, intrinsic->name) != nullptr;

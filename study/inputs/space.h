@@ -1,6 +1,7 @@
 // The space that a request searches: derived by rule, or defined by the user.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace graft::study {
 struct SpaceSource {
   std::string file = {};        // with sketches, domains and conditions (codegen/schedule/template.h); "": by rule
   std::string intrinsics = {};  // file of micro-kernels to use wherever they fit; by rule only
-  codegen::Layouts layouts = codegen::Layouts::given;  // by rule only
+  // By rule only. Nothing: given; of a network, free between its kernels.
+  std::optional<codegen::Layouts> layouts = {};
 };
 
 // UserError if none of a file's schedules is possible: before there is a run, not in the middle of it; and for a

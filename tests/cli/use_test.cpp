@@ -86,7 +86,7 @@ const std::vector<Refused> kRefused = {
     {{"tune", small, "--platform", "nothing.yaml"}, {"nothing.yaml"}},
     {{"tune", small, "--explorer", "anealing"}, {"unknown explorer 'anealing'", "did you mean 'annealing'"}},
     {{"tune", small, "--acquisition", "ei"}, {"unknown flag '--acquisition'"}},
-    {{"tune", small, "--layouts", "fre"}, {"--layouts", "'fre' is neither given nor free"}},
+    {{"tune", small, "--layouts", "fre"}, {"--layouts", "'fre' is not given, free or default"}},
     {{"tune", small, "--model", "nothing.h5"}, {"--model", "'nothing.h5' is neither a file nor one of scratch"}},
     {{"tune", small, "--again"}, {"--again", "--library"}},
     {{"tune", "resnet18"}, {"resnet18.C1 to resnet18.C12", "graft tune-all suite:resnet18"}},

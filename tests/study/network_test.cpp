@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "graph/layouts.h"
 #include "study/flows/compile_network.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
@@ -124,6 +125,72 @@ TEST(Network, IsTunedContinuedAndCompiled) {
   base::replace_file(folder / "net.onnx", other.model());
   EXPECT_THROW(compile_network({.folder = folder / "run"}, monitor), base::UserError);
   EXPECT_THROW(tune_network(request, monitor), base::UserError);
+}
+
+// Two convolutions of 16 channels between plain inputs and outputs, on a board with vectors of 8 lanes (modelled): the
+// value between them can be stored in blocks.
+std::string convolutions() {
+  GraphFile file;
+  const std::vector<std::string> padded = {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})};
+  file.input("x", {1, 3, 16, 16}).weight("w", {16, 3, 3, 3}, numbers(432)).weight("v", {16, 16, 3, 3}, numbers(2304));
+  file.node("Conv", {"x", "w"}, {"a"}, padded)
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "v"}, {"c"}, padded)
+      .node("Relu", {"c"}, {"d"})
+      .node("Conv", {"d", "v"}, {"y"}, padded)
+      .output("y");
+  return file.model();
+}
+
+TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", convolutions());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "free", "native:v3");
+  request.trials_by_kernel = 4;
+  const TunedNetwork free = tune_network(request, monitor);
+  ASSERT_TRUE(free.complete);
+  request.each.out = folder / "given";
+  request.each.space.layouts = codegen::Layouts::given;
+  const TunedNetwork given = tune_network(request, monitor);
+  EXPECT_TRUE(given.in_blocks.empty());
+  EXPECT_EQ(given.kernels.size(), 3u);
+
+  // Whatever was chosen is what is built, and it is right.
+  const Network network = network_of(free);
+  ASSERT_EQ(network.plan.kernels.size(), free.kernels.size());
+  for (std::size_t k = 0; k < free.kernels.size(); ++k) {
+    EXPECT_EQ(network.plan.kernels[k].workload.key(), free.kernels[k].workload.key());
+    EXPECT_TRUE(free.kernels[k].answer.has_value());
+  }
+  EXPECT_EQ(to_document(read_tuned_network(folder / "free")), to_document(free));
+
+  // A choice that is written down is kept, in the folder and by its searches.
+  TunedNetwork blocked = free;
+  const graph::Forms forms = graph::forms_of(
+      read_network(free.model, free.shapes, free.constants, free.platform.target).plan, free.platform.target);
+  blocked.in_blocks.clear();
+  for (std::size_t b = 0; b < forms.block.size(); ++b)
+    if (forms.block[b] > 0) blocked.in_blocks.push_back(int(b));
+  EXPECT_EQ(blocked.in_blocks.size(), 2u);
+  base::Document document = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(blocked).as_map()) document.set(key, value);
+  document.set("platform_description", free.platform.yaml);
+  base::replace_file(folder / "free/network.json", document.to_json());
+  request.each.out = folder / "free";
+  request.each.space.layouts = {};
+  request.trials_by_kernel = 6;
+  const TunedNetwork kept = tune_network(request, monitor);
+  EXPECT_EQ(kept.in_blocks, blocked.in_blocks);
+  const CompiledNetwork made = compile_network({.folder = folder / "free", .name = "net"}, monitor);
+  ASSERT_TRUE(made.results.has_value());
+  EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+  EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
+
+  // Another graft's plan.
+  blocked.in_blocks = {0};
+  blocked.folder = folder / "free";
+  EXPECT_THROW(network_of(blocked), base::UserError);
 }
 
 TEST(Network, RunsOnInputs) {

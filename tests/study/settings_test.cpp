@@ -243,7 +243,7 @@ TEST(Tables, GiveTheKeysOfExperiments) {
   EXPECT_TRUE(request.library.empty());
   EXPECT_TRUE(contains(refusal([&] { set("random_shar: 1\n"); }), "x.yaml:1:1: unknown key 'random_shar'"));
   EXPECT_TRUE(contains(refusal([&] { set("batch: 0\n"); }), "x.yaml:1:1: batch: must be at least 1, got 0"));
-  EXPECT_TRUE(contains(refusal([&] { set("layouts: fre\n"); }), "'fre' is neither given nor free"));
+  EXPECT_TRUE(contains(refusal([&] { set("layouts: fre\n"); }), "'fre' is not given, free or default"));
   // A run's folder is the experiment's own.
   EXPECT_TRUE(contains(refusal([&] { set("out: x\n"); }), "unknown key 'out'"));
 }

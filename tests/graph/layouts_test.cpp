@@ -1,0 +1,194 @@
+#include "graph/layouts.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "codegen/expression/target.h"
+#include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/run_plan.h"
+
+namespace {
+
+using namespace graft::graph;
+using file::attribute;
+using file::GraphFile;
+using graft::codegen::Elements;
+using graft::codegen::Target;
+using graft::codegen::Workload;
+using List = std::vector<std::int64_t>;
+
+// A processor with vectors of 256 bits: blocks of 8 channels, or of 4.
+Target target() {
+  Target target;
+  target.vector_bits = 256;
+  target.vector_registers = 16;
+  return target;
+}
+
+std::vector<float> numbers(std::int64_t count, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<float> all;
+  for (std::int64_t i = 0; i < count; ++i) all.push_back(float(double(random() % 2001) / 1000 - 1));
+  return all;
+}
+
+void convolution(GraphFile& file, const std::string& name, const std::string& from, const std::string& to,
+                 const List& weights, std::int64_t pad, std::int64_t group = 1) {
+  file.weight(name + "w", weights, numbers(weights[0] * weights[1] * weights[2] * weights[3], 7 + to.size()));
+  file.weight(name + "b", {weights[0]}, numbers(weights[0], 9));
+  file.node("Conv", {from, name + "w", name + "b"}, {to},
+            {attribute("pads", List{pad, pad, pad, pad}), attribute("group", group)}, name);
+}
+
+// A block with a depthwise layer and a residual addition, pooling, two branches that are joined, channels that are
+// scaled by what is pooled of them, an element-wise node by itself, and a product at the end.
+GraphFile network() {
+  GraphFile file;
+  file.input("x", {1, 3, 12, 12});
+  convolution(file, "first", "x", "a0", {16, 3, 3, 3}, 1);
+  file.node("Relu", {"a0"}, {"a"});
+  convolution(file, "wide", "a", "b", {24, 16, 1, 1}, 0);
+  convolution(file, "deep", "b", "c", {24, 1, 3, 3}, 1, 24);
+  convolution(file, "narrow", "c", "d", {16, 24, 1, 1}, 0);
+  file.node("Add", {"d", "a"}, {"e"});
+  file.node("MaxPool", {"e"}, {"f"}, {attribute("kernel_shape", List{2, 2}), attribute("strides", List{2, 2})});
+  convolution(file, "left", "f", "g", {8, 16, 3, 3}, 1);
+  convolution(file, "right", "f", "h", {12, 16, 1, 1}, 0);
+  file.node("Concat", {"g", "h"}, {"i"}, {attribute("axis", std::int64_t(1))});
+  convolution(file, "after", "i", "j", {16, 20, 1, 1}, 0);
+  file.node("GlobalAveragePool", {"j"}, {"k"});
+  file.node("Sigmoid", {"k"}, {"l"});
+  file.node("Mul", {"j", "l"}, {"m"});
+  file.node("Erf", {"m"}, {"n"});
+  file.node("Mul", {"n", "m"}, {"o"});
+  file.node("GlobalAveragePool", {"o"}, {"p"});
+  file.node("Flatten", {"p"}, {"q"});
+  file.weight("last", {16, 5}, numbers(80, 3)).node("MatMul", {"q", "last"}, {"y"}).output("y");
+  return file;
+}
+
+struct Planned {
+  Graph graph;
+  Plan plan;
+  Forms forms;
+};
+Planned planned_network(const GraphFile& file) {
+  Planned out{folded(file::read(file, 17), "m.onnx"), {}, {}};
+  out.plan = planned(out.graph, target(), "m.onnx");
+  out.forms = forms_of(out.plan, target());
+  return out;
+}
+
+std::vector<Elements> outputs_of(const Plan& plan, const Graph& graph) {
+  std::map<std::string, Elements> inputs;
+  for (const int input : graph.inputs) {
+    const Value& value = graph.values[std::size_t(input)];
+    const std::vector<float> all = numbers(elements_of(*value.shape), 1);
+    inputs[value.name] = Elements(std::vector<double>(all.begin(), all.end()));
+  }
+  return run(plan, graph, inputs);
+}
+
+// One choice for each group of buffers in one memory.
+InBlocks chosen(const Planned& network, std::uint64_t bits) {
+  InBlocks in_blocks(network.plan.buffers.size());
+  for (std::size_t b = 0; b < in_blocks.size(); ++b)
+    in_blocks[b] = network.forms.block[b] > 0 && ((bits >> (whole_of(network.plan, int(b)) % 64)) & 1) != 0;
+  return in_blocks;
+}
+
+double time_of(const Workload& workload) {
+  return double(workload.key() % 1000) * 1e-6;
+}
+double sum_of(const Planned& network, const InBlocks& in_blocks, double bytes_per_second) {
+  double seconds = 0;
+  for (std::size_t c = 0; c < network.plan.calls.size(); ++c) {
+    const Forms::Form& form = form_of(network.plan, network.forms, c, in_blocks);
+    if (network.forms.calls[c].size() > 1) seconds += time_of(form.workload);
+    const Plan::Call& call = network.plan.calls[c];
+    for (std::size_t o = 0; o < form.in_blocks.size(); ++o) {
+      const std::size_t buffer = std::size_t(o < call.operands.size() ? call.operands[o] : call.result);
+      if (network.forms.block[buffer] > 0 && form.in_blocks[o] != in_blocks[buffer])
+        seconds += 2 * double(network.plan.buffers[buffer].bytes()) / bytes_per_second;
+    }
+  }
+  return seconds;
+}
+
+TEST(Layouts, AnyChoiceComputesTheSame) {
+  const Planned network = planned_network(::network());
+  ASSERT_TRUE(network.forms.any());
+  const std::vector<Elements> expected = outputs_of(network.plan, network.graph);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 12; ++i) {
+    const InBlocks in_blocks = chosen(network, i == 0 ? ~std::uint64_t(0) : random());
+    const std::vector<Elements> got = outputs_of(laid_out(network.plan, network.forms, in_blocks), network.graph);
+    ASSERT_EQ(got.size(), expected.size());
+    for (std::size_t e = 0; e < expected[0].size(); ++e) ASSERT_NEAR(got[0][e], expected[0][e], 1e-9);
+  }
+}
+
+TEST(Layouts, KernelsOfValuesInBlocksReadBlocksAlone) {
+  const Planned network = planned_network(::network());
+  const Plan plan = laid_out(network.plan, network.forms, chosen(network, ~std::uint64_t(0)));
+  // No copies: every call has a form for it.
+  EXPECT_EQ(plan.calls.size(), network.plan.calls.size());
+  std::vector<std::string> labels;
+  for (const Plan::Call& call : plan.calls) {
+    const Plan::Buffer& result = plan.buffers[std::size_t(call.result)];
+    if (result.shape.size() != 5) labels.push_back(call.label);
+  }
+  // 12 and 20 channels go into blocks of 4; pooled channels have nothing behind them.
+  EXPECT_EQ(labels, (std::vector<std::string>{"node 11 (GlobalAveragePool, Sigmoid)",
+                                              "node 13 (Mul, Erf, Mul, GlobalAveragePool)", "node 18 (MatMul)"}));
+}
+
+TEST(Layouts, TheBestChoiceIsTheLeastSum) {
+  const Planned network = planned_network(::network());
+  std::vector<std::size_t> wholes;
+  for (std::size_t b = 0; b < network.plan.buffers.size(); ++b)
+    if (network.forms.block[b] > 0 && network.plan.buffers[b].part_of < 0) wholes.push_back(b);
+  ASSERT_GE(wholes.size(), 6u);
+  for (const double rate : {1e6, 1e8, 1e10}) {
+    double least = std::numeric_limits<double>::infinity();
+    for (std::uint64_t bits = 0; bits < (std::uint64_t(1) << wholes.size()); ++bits) {
+      std::uint64_t spread = 0;
+      for (std::size_t w = 0; w < wholes.size(); ++w) spread |= ((bits >> w) & 1) << (wholes[w] % 64);
+      least = std::min(least, sum_of(network, chosen(network, spread), rate));
+    }
+    const InBlocks best = best_layouts(network.plan, network.forms, time_of, rate);
+    EXPECT_NEAR(sum_of(network, best, rate), least, 1e-12) << rate;
+  }
+}
+
+TEST(Layouts, NothingIsChosenWhereNothingConvolvesOrThereAreNoVectors) {
+  GraphFile file;
+  file.input("x", {1, 8, 16, 16}).node("Relu", {"x"}, {"r"}).node("Softmax", {"r"}, {"y"}).output("y");
+  EXPECT_FALSE(planned_network(file).forms.any());
+  const Graph graph = folded(file::read(network(), 17), "m.onnx");
+  const Target scalar;
+  EXPECT_FALSE(forms_of(planned(graph, scalar, "m.onnx"), scalar).any());
+}
+
+TEST(Layouts, InputsAndOutputsStayAsTheyAre) {
+  GraphFile file;
+  file.input("x", {1, 8, 6, 6});
+  convolution(file, "one", "x", "a", {8, 8, 3, 3}, 1);
+  convolution(file, "two", "a", "y", {16, 8, 3, 3}, 1);
+  file.output("y");
+  const Planned network = planned_network(file);
+  const Plan plan = laid_out(network.plan, network.forms, chosen(network, ~std::uint64_t(0)));
+  ASSERT_EQ(plan.calls.size(), 2u);
+  EXPECT_EQ(plan.buffers[std::size_t(plan.calls[0].operands[0])].shape, (Shape{1, 8, 6, 6}));
+  EXPECT_EQ(plan.buffers[std::size_t(plan.calls[0].result)].shape, (Shape{1, 1, 6, 6, 8}));
+  EXPECT_EQ(plan.buffers[std::size_t(plan.calls[1].result)].shape, (Shape{1, 16, 6, 6}));
+}
+
+}  // namespace
