@@ -114,7 +114,93 @@ Meaning convolution(const Call& call) {
   return {with_bias(call, expression, sums.shape)};
 }
 
+// Batch, and channels of a transposed convolution: those that a group reads and writes.
+struct Channels {
+  std::int64_t batch = 1, groups = 1, in = 1, out = 1;
+
+  // A channel of a group, of which each has `extent`.
+  std::string of_group(std::int64_t extent, const std::string& axis) const {
+    return groups > 1 ? fmt::format("{} + {}", form(extent, "g"), axis) : axis;
+  }
+  Axes axes() const {
+    Axes axes = {{"b", batch}};
+    if (groups > 1) axes.push_back({"g", groups});
+    axes.push_back({"o", out});
+    return axes;
+  }
+};
+
 // Each element of the input is stride elements apart from the next, zeros between them; the windows of that.
+void sums_of_spread(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
+  const std::size_t n = windows.size();
+  const bool is_spread = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
+  if (is_spread) {
+    Axes axes = {{"b", by.batch}, {"c", by.groups * by.in}};
+    Index element = index_of(axes), index = index_of(axes);
+    for (std::size_t d = 0; d < n; ++d) {
+      axes.push_back({fmt::format("p{}", d), windows[d].input});
+      index.push_back(axes.back().name);
+      element.push_back(axes.back().name);
+      if (windows[d].stride == 1) continue;
+      axes.push_back({fmt::format("e{}", d), windows[d].stride});
+      element.back() = fmt::format("{} + {}", form(windows[d].stride, index.back()), axes.back().name);
+    }
+    std::string value = expression.operand(0, index);
+    for (std::size_t d = 0; d < n; ++d)
+      if (windows[d].stride > 1) value = fmt::format("select(e{} < 1, {}, 0)", d, value);
+    expression.stage("D", call.type(0), axes, value, "=", {}, element);
+  }
+  Index element;
+  if (by.groups > 1) element = joined({"b", by.of_group(by.out, "o")}, index_of(spatial_axes(windows)));
+  Index index = {"b", by.of_group(by.in, "i")};
+  for (std::size_t d = 0; d < n; ++d)
+    index.push_back(fmt::format("{} - {}", form(1, fmt::format("y{}", d), windows[d].begin),
+                                form(windows[d].dilation, fmt::format("u{}", d))));
+  const std::string x = fmt::format("pad({})", is_spread ? load("D", index) : expression.operand(0, index));
+  const std::string w = expression.operand(1, joined({by.of_group(by.in, "i"), "o"}, index_of(kernel_axes(windows))));
+  Axes reduced = kernel_axes(windows);
+  reduced.insert(reduced.begin(), {"i", by.in});
+  expression.stage(call.has(2) ? "T" : "y", call.type(0), joined(by.axes(), spatial_axes(windows)),
+                   fmt::format("{} * {}", x, w), "+=", reduced, element);
+}
+
+// The same without zeros between: result s*q + e, of stride s, sums the inputs q - v, v from `first` on, times weights
+// s*v + e + begin, which are zeros beyond the window.
+void sums_in_phases(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
+  Axes axes = by.axes(), reduced = {{"i", by.in}};
+  Index element = {"b", by.of_group(by.out, "o")}, x = {"b", by.of_group(by.in, "i")};
+  Index w = {by.of_group(by.in, "i"), "o"};
+  Axes weight_axes = {{"c", by.groups * by.in}, {"o", by.out}};
+  Index weight = index_of(weight_axes), kept = {by.of_group(by.in, "i"), "o"};
+  bool x_is_padded = false, w_is_padded = false;
+  for (std::size_t d = 0; d < windows.size(); ++d) {
+    const Window& window = windows[d];
+    const std::int64_t s = window.stride;
+    const std::int64_t first = -((s - 1 + window.begin) / s), last = (window.kernel - 1 - window.begin + s) / s - 1;
+    const std::string q = fmt::format("q{}", d), e = fmt::format("e{}", d), v = fmt::format("v{}", d);
+    axes.push_back({q, window.output / s});
+    axes.push_back({e, s});
+    reduced.push_back({v, last - first + 1});
+    element.push_back(fmt::format("{} + {}", form(s, q), e));
+    x.push_back(fmt::format("{} - {}", form(1, q, -first), v));
+    x_is_padded |= last > 0 || window.output / s - 1 - first >= window.input;
+    weight_axes.push_back({e, s});
+    weight_axes.push_back({v, last - first + 1});
+    weight.push_back(fmt::format("{} + {}", form(s, v, s * first + window.begin), e));
+    w_is_padded |= s * first + window.begin < 0 || s * last + window.begin + s - 1 >= window.kernel;
+    kept.push_back(e);
+    kept.push_back(v);
+    w.push_back(weight.back());
+  }
+  if (w_is_padded)
+    expression.stage("W", call.type(0), weight_axes, fmt::format("pad({})", expression.operand(1, weight)));
+  const std::string from = expression.operand(0, x);
+  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes,
+                   fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
+                               w_is_padded ? load("W", kept) : expression.operand(1, w)),
+                   "+=", reduced, element);
+}
+
 Meaning transposed_convolution(const Call& call) {
   call.same_types();
   const std::size_t n = spatial_rank(call);
@@ -151,45 +237,15 @@ Meaning transposed_convolution(const Call& call) {
   if (groups < 1 || groups > most || weights[1] > most || weights[0] != channels || channels % groups != 0)
     throw Malformed{fmt::format("its weights {} in {} groups do not fit its input {}", to_text(weights), groups,
                                 to_text(call.shape(0)))};
-  const std::int64_t in = channels / groups, out = weights[1];
+  const std::int64_t out = weights[1];
   check_bias(call, 2, out * groups);
-
+  const bool in_phases = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; }) &&
+                         std::all_of(windows.begin(), windows.end(), [](const Window& w) {
+                           return w.dilation == 1 && w.output % w.stride == 0 && w.begin < w.kernel;
+                         });
   Expression expression(call);
-  const bool is_spread = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; });
-  if (is_spread) {
-    Axes axes = {{"b", batch}, {"c", channels}};
-    Index element = index_of(axes), index = index_of(axes);
-    for (std::size_t d = 0; d < n; ++d) {
-      axes.push_back({fmt::format("p{}", d), windows[d].input});
-      index.push_back(axes.back().name);
-      element.push_back(axes.back().name);
-      if (windows[d].stride == 1) continue;
-      axes.push_back({fmt::format("e{}", d), windows[d].stride});
-      element.back() = fmt::format("{} + {}", form(windows[d].stride, index.back()), axes.back().name);
-    }
-    std::string value = expression.operand(0, index);
-    for (std::size_t d = 0; d < n; ++d)
-      if (windows[d].stride > 1) value = fmt::format("select(e{} < 1, {}, 0)", d, value);
-    expression.stage("D", call.type(0), axes, value, "=", {}, element);
-  }
-  Axes axes = {{"b", batch}};
-  if (groups > 1) axes.push_back({"g", groups});
-  axes.push_back({"o", out});
-  axes = joined(axes, spatial_axes(windows));
-  const auto of_group = [&](std::int64_t extent, const std::string& axis) {
-    return groups > 1 ? fmt::format("{} + {}", form(extent, "g"), axis) : axis;
-  };
-  Index element;
-  if (groups > 1) element = joined({"b", of_group(out, "o")}, index_of(spatial_axes(windows)));
-  Index index = {"b", of_group(in, "i")};
-  for (std::size_t d = 0; d < n; ++d)
-    index.push_back(fmt::format("{} - {}", form(1, fmt::format("y{}", d), windows[d].begin),
-                                form(windows[d].dilation, fmt::format("u{}", d))));
-  const std::string x = fmt::format("pad({})", is_spread ? load("D", index) : expression.operand(0, index));
-  const std::string w = expression.operand(1, joined({of_group(in, "i"), "o"}, index_of(kernel_axes(windows))));
-  Axes reduced = kernel_axes(windows);
-  reduced.insert(reduced.begin(), {"i", in});
-  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes, fmt::format("{} * {}", x, w), "+=", reduced, element);
+  const Channels by{batch, groups, channels / groups, out};
+  in_phases ? sums_in_phases(call, expression, windows, by) : sums_of_spread(call, expression, windows, by);
   return {with_bias(call, expression, outputs(windows, batch, out * groups))};
 }
 
