@@ -48,12 +48,14 @@ base::Document constants_document(const graph::Numbers& constants) {
   return out;
 }
 
-std::int64_t bytes_of_constants(const graph::Plan& plan) {
+// MB of constants between two calls of a kernel. Schedules may prepare more than the model has: Winograd's largest
+// transforms make four times as many.
+double constants_between_calls(const graph::Plan& plan) {
   std::int64_t bytes = 0;
   for (const graph::Plan::Buffer& buffer : plan.buffers) {
     if (buffer.where == graph::Plan::Buffer::Where::constant && buffer.part_of < 0) bytes += buffer.bytes();
   }
-  return bytes;
+  return 4e-6 * double(bytes);
 }
 
 constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
@@ -108,7 +110,7 @@ class NetworkSearch {
         network_(network),
         out_(out),
         monitor_(monitor),
-        constants_mb_(1e-6 * double(bytes_of_constants(network.plan))),
+        constants_mb_(constants_between_calls(network.plan)),
         layouts_(network, out.platform.target,
                  request.each.space.layouts.value_or(codegen::Layouts::free) == codegen::Layouts::free,
                  [&](const codegen::Workload& workload) {
