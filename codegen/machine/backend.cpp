@@ -240,6 +240,8 @@ CodeAttributes find_attributes(const Target& target) {
   if (triple.isAArch64() && target.vector_bits > 128 && machine->checkFeatures("+sve"))
     attributes.vscale_least = unsigned(target.vector_bits / 128);
   attributes.rounds = !triple.isX86() || machine->checkFeatures("+sse4.1");
+  attributes.saturates = !triple.isX86();
+  attributes.rounds_to_even = (triple.isX86() && attributes.rounds) || triple.isAArch64();
   return attributes;
 }
 

@@ -67,7 +67,7 @@ class Emitter {
         homes_(homes(program, threads)),
         threads_(threads),
         builder_(context_),
-        functions_(builder_, attributes.rounds),
+        functions_(builder_, attributes.rounds, attributes.rounds_to_even),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract(true);
@@ -1097,8 +1097,27 @@ class Emitter {
     if (is_floating(to))
       return is_signed(from) ? builder_.CreateSIToFP(value, type) : builder_.CreateUIToFP(value, type);
     // Numbers beyond the range become its ends.
+    if (!attributes_.saturates && bytes_of(to) <= 4) return within_range(value, from, to);
     return builder_.CreateIntrinsic(is_signed(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
                                     {type, value->getType()}, {value});
+  }
+
+  // To an integer of up to 32 bits, by comparisons of the number: LLVM's own conversion (fptosi.sat) takes vectors
+  // apart on x86.
+  llvm::Value* within_range(llvm::Value* value, DType from, DType to) {
+    llvm::Value* const zero = llvm::Constant::getNullValue(value->getType());
+    llvm::Value* inside = builder_.CreateSelect(builder_.CreateFCmpUNO(value, value), zero, value);
+    // The end of 32 bits is between two numbers of f32.
+    const bool is_between = from == DType::f32 && bytes_of(to) == 4;
+    const double last = is_between ? 2147483520.0 : highest(to);
+    inside = extreme(true, inside, constant(from, lowest(to)), from);
+    inside = extreme(false, inside, constant(from, last), from);
+    match(inside, value);
+    llvm::Value* const wide = builder_.CreateFPToSI(inside, with_element(value, type_of(DType::i32)));
+    llvm::Value* const result = builder_.CreateIntCast(wide, with_element(value, type_of(to)), true);
+    if (!is_between) return result;
+    llvm::Value* const is_above = builder_.CreateFCmpOGT(value, llvm::ConstantFP::get(value->getType(), last));
+    return builder_.CreateSelect(is_above, llvm::ConstantInt::getSigned(result->getType(), 2147483647), result);
   }
 
   // To an integer type, with the ends of its range for what is beyond.

@@ -32,8 +32,10 @@ struct CodeAttributes {
   // Registers that are spilled may need more than the stack's own alignment. Without this attribute, LLVM learns that
   // too late and stores them across cache lines, which prevents store forwarding: up to three times as slow.
   bool realign_stack = false;
-  unsigned vscale_least = 0;  // of scalable vector units; 0: no word about it
-  bool rounds = true;         // has an instruction that rounds down to an integer
+  unsigned vscale_least = 0;    // of scalable vector units; 0: no word about it
+  bool rounds = true;           // has an instruction that rounds down to an integer
+  bool saturates = true;        // converts vectors of floating point to integers with the ends of their range
+  bool rounds_to_even = false;  // and one that rounds to the nearest one, halves to even
   // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells
   // LLVM nothing: no access is said to be outside of a scope.
   bool named_places = false;

@@ -99,8 +99,9 @@ llvm::Value* Functions::floor(llvm::Value* x) {
   return builder_.CreateSelect(builder_.CreateFCmpOGT(nearest, x), less, nearest);
 }
 
-// Adding a number from which on all are integers rounds. Not the intrinsic, which is a call of libm on some targets.
+// Without an instruction: adding a number from which on all are integers rounds. The intrinsic would be a call of libm.
 llvm::Value* Functions::round(llvm::Value* x) {
+  if (rounds_to_even_) return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::roundeven, x);
   llvm::Constant* const from = number(x, integers_from(x));
   llvm::Value* const size = abs(x);
   llvm::Value* const nearest = copysign(builder_.CreateFSub(builder_.CreateFAdd(size, from), from), x);

@@ -10,8 +10,10 @@ namespace graft::codegen {
 
 class Functions {
  public:
-  // `rounds`: the target has an instruction that rounds down to an integer.
-  Functions(llvm::IRBuilder<>& builder, bool rounds) : builder_(builder), rounds_(rounds) {}
+  // `rounds`: the target has an instruction that rounds down to an integer; `rounds_to_even`: one that rounds to the
+  // nearest, halves to even.
+  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even)
+      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even) {}
 
   // Arguments are f32 or f64, scalars or vectors; two of them have one type.
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // of numbers
@@ -63,7 +65,7 @@ class Functions {
   llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
 
   llvm::IRBuilder<>& builder_;
-  const bool rounds_;
+  const bool rounds_, rounds_to_even_;
 };
 
 }  // namespace graft::codegen
