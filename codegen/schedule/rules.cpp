@@ -876,6 +876,27 @@ std::vector<std::vector<std::int64_t>> tiles_of(std::int64_t axis, std::int64_t 
   return result;
 }
 
+// Whether an operand moves along the assigned axes as the intrinsic's does.
+bool lies_as_wanted(const Computation& computation, const Access& access, const Intrinsic& intrinsic,
+                    const Access& wanted, const Assignment& assignment) {
+  for (std::size_t a = 0; a < assignment.axes.size(); ++a)
+    if (assignment.axes[a] >= 0 &&
+        stride_along(computation, access, assignment.axes[a]) != stride_along(intrinsic.computation, wanted, int(a)))
+      return false;
+  return true;
+}
+
+// Whether inputs lie in memory as the intrinsic wants them: packing, which costs time at each run, is of no use.
+bool inputs_lie_as_wanted(const Computation& computation, const Stage& stage, const Intrinsic& intrinsic,
+                          const Assignment& assignment) {
+  for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
+    const Access& access = stage.value.loads[std::size_t(assignment.loads[l])];
+    if (computation.tensors[std::size_t(access.tensor)].role == Role::constant) continue;
+    if (!lies_as_wanted(computation, access, intrinsic, intrinsic.stage().value.loads[l], assignment)) return false;
+  }
+  return true;
+}
+
 // False if an operand can neither be used as stored nor be packed.
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
                           const Assignment& assignment, std::int64_t threads, Builder& builder) {
@@ -934,12 +955,7 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
     const Access& access = stage.value.loads[std::size_t(assignment.loads[l])];
     const Access& wanted = intrinsic.stage().value.loads[l];
-    bool as_it_lies = true;
-    for (std::size_t a = 0; a < assignment.axes.size(); ++a) {
-      if (assignment.axes[a] < 0) continue;
-      as_it_lies &=
-          stride_along(computation, access, assignment.axes[a]) == stride_along(intrinsic.computation, wanted, int(a));
-    }
+    const bool as_it_lies = lies_as_wanted(computation, access, intrinsic, wanted, assignment);
     const Tensor& operand = computation.tensors[std::size_t(access.tensor)];
     const bool packs = std::find(packable.begin(), packable.end(), access.tensor) != packable.end() &&
                        packs_as_wanted(intrinsic, wanted);
@@ -1050,12 +1066,22 @@ void add_grouping(const Computation& computation, const std::string& tensor, Bui
   }
 }
 
+// Where inputs lie as the intrinsic wants them in some of its places in the stage, only these are taken.
+std::vector<Assignment> best_assignments(const Computation& computation, const Stage& stage,
+                                         const Intrinsic& intrinsic) {
+  std::vector<Assignment> all = assignments(computation, stage, intrinsic), lying;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(lying), [&](const Assignment& assignment) {
+    return inputs_lie_as_wanted(computation, stage, intrinsic, assignment);
+  });
+  return lying.empty() ? all : lying;
+}
+
 void add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
                              const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
   const Computation& computation = form.computation;
   const int number = stage_of(computation, tensor);
   const Stage& stage = computation.stages[std::size_t(number)];
-  for (const Assignment& assignment : assignments(computation, stage, *intrinsic)) {
+  for (const Assignment& assignment : best_assignments(computation, stage, *intrinsic)) {
     Builder builder;
     for (const std::string_view line : base::split(base::trim(form.steps), '\n'))
       if (!line.empty()) builder.line(std::string(line));
@@ -1112,7 +1138,11 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
       }
       const Form first = forms.front();
       const Stage& stage = first.computation.stages[std::size_t(stage_of(first.computation, tensor))];
-      for (int summed = intrinsic->computation.spatial_axes(own); summed < int(own.axes.size()); ++summed) {
+      const std::vector<Assignment> as_it_is = best_assignments(first.computation, stage, *intrinsic);
+      const bool needs_groups =
+          as_it_is.empty() || !inputs_lie_as_wanted(first.computation, stage, *intrinsic, as_it_is.front());
+      for (int summed = intrinsic->computation.spatial_axes(own); needs_groups && summed < int(own.axes.size());
+           ++summed) {
         for (int axis = first.computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
           const std::string groups = groups_along(first.computation, stage, axis, own.axes[std::size_t(summed)].extent);
           if (groups.empty()) continue;
