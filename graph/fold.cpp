@@ -370,7 +370,7 @@ Graph with_wanted_results(Graph graph) {
 
 Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
   const Graph all = Folder(place, limits).folded(with_integer_operators(with_wanted_results(graph)));
-  return without_unused(with_zero_points_in_weights(with_scales_in_weights(all)));
+  return without_unused(with_windows_in_groups(with_zero_points_in_weights(with_scales_in_weights(all))));
 }
 
 Graph without_unused(const Graph& graph) {

@@ -221,6 +221,28 @@ std::optional<Weights> weights_of(const Node& node) {
   return std::nullopt;
 }
 
+constexpr std::int64_t group = 4;  // bytes that a dot product sums
+
+// A list of integers of the node, or what it is without the attribute.
+std::vector<std::int64_t> list_of(const Node& node, const std::string& name, std::vector<std::int64_t> otherwise) {
+  const auto found = node.attributes.find(name);
+  const auto* const list =
+      found == node.attributes.end() ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->second);
+  return list != nullptr && list->size() == otherwise.size() ? *list : otherwise;
+}
+
+// Array with zeros at the end of its last dimension.
+Known widened(const Array& array, std::int64_t extent) {
+  const std::vector<std::int64_t> numbers = array.integers();
+  const std::int64_t own = array.shape.back();
+  Shape shape = array.shape;
+  shape.back() = extent;
+  std::vector<std::int64_t> all(std::size_t(elements_of(shape)));
+  for (std::size_t e = 0; e < numbers.size(); ++e)
+    all[e / std::size_t(own) * std::size_t(extent) + e % std::size_t(own)] = numbers[e];
+  return known(array.type, shape, all);
+}
+
 }  // namespace
 
 Graph with_integer_operators(Graph graph) {
@@ -256,6 +278,37 @@ Graph with_zero_points_in_weights(Graph graph) {
                                   graph::known(fits(DType::i8) ? DType::i8 : DType::u8, weights->shape, shifted));
     node.operands[where->operand] = made->second;
     node.operands[where->zero] = -1;
+  }
+  return graph;
+}
+
+Graph with_windows_in_groups(Graph graph) {
+  Values values(graph);
+  std::map<int, int> known;  // by weights
+  for (Node& node : graph.nodes) {
+    if (node.operation != "ConvInteger" && node.operation != "QLinearConv") continue;
+    const auto where = weights_of(node);
+    const int from = operand_of(node, where->operand), zero_from = operand_of(node, where->zero);
+    const Known weights = values.known(from), zero = zero_from < 0 ? nullptr : values.known(zero_from);
+    if (!weights || weights->shape.size() < 3 || weights->size() == 0 || (zero_from >= 0 && !zero)) continue;
+    if (zero && std::any_of(zero->bytes.begin(), zero->bytes.end(), [](char each) { return each != 0; })) continue;
+    const std::size_t n = weights->shape.size() - 2;
+    const std::int64_t width = weights->shape.back(), wide = (width + group - 1) / group * group;
+    const auto groups = node.attributes.find("group");
+    const auto* const count = groups == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&groups->second);
+    const bool is_plain = !node.attributes.contains("auto_pad") && (count == nullptr || *count == 1) &&
+                          list_of(node, "dilations", std::vector<std::int64_t>(n, 1)).back() == 1;
+    if (!is_plain || width == 1 || width == wide || weights->shape[1] % group == 0) continue;
+    const auto [made, is_new] = known.emplace(from, -1);
+    if (is_new)
+      made->second = add_constant(graph, graph.values[std::size_t(from)].name + ".widened", widened(*weights, wide));
+    node.operands[where->operand] = made->second;
+    std::vector<std::int64_t> pads = list_of(node, "pads", std::vector<std::int64_t>(2 * n, 0));
+    pads.back() += wide - width;
+    node.attributes["pads"] = pads;
+    std::vector<std::int64_t> kernel = list_of(node, "kernel_shape", std::vector<std::int64_t>(n, 0));
+    kernel.back() = wide;
+    if (node.attributes.contains("kernel_shape")) node.attributes["kernel_shape"] = kernel;
   }
   return graph;
 }
