@@ -296,7 +296,9 @@ Graph with_windows_in_groups(Graph graph) {
     const std::int64_t width = weights->shape.back(), wide = (width + group - 1) / group * group;
     const auto groups = node.attributes.find("group");
     const auto* const count = groups == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&groups->second);
-    const bool is_plain = !node.attributes.contains("auto_pad") && (count == nullptr || *count == 1) &&
+    const auto mode = node.attributes.find("auto_pad");
+    const auto* const text = mode == node.attributes.end() ? nullptr : std::get_if<std::string>(&mode->second);
+    const bool is_plain = (text == nullptr || *text == "NOTSET") && (count == nullptr || *count == 1) &&
                           list_of(node, "dilations", std::vector<std::int64_t>(n, 1)).back() == 1;
     if (!is_plain || width == 1 || width == wide || weights->shape[1] % group == 0) continue;
     const auto [made, is_new] = known.emplace(from, -1);

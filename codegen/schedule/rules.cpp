@@ -1076,11 +1076,13 @@ std::vector<Assignment> best_assignments(const Computation& computation, const S
   return lying.empty() ? all : lying;
 }
 
-void add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
+// Returns whether inputs lie as the intrinsic wants them.
+bool add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
                              const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
   const Computation& computation = form.computation;
   const int number = stage_of(computation, tensor);
   const Stage& stage = computation.stages[std::size_t(number)];
+  bool lying = false;
   for (const Assignment& assignment : best_assignments(computation, stage, *intrinsic)) {
     Builder builder;
     for (const std::string_view line : base::split(base::trim(form.steps), '\n'))
@@ -1098,7 +1100,9 @@ void add_tensorized_sketches(const Form& form, const std::string& tensor, const 
     for (const int axis : assignment.axes)
       if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
     result.push_back(builder.finish(argument_name(name + form.suffix)));
+    lying |= inputs_lie_as_wanted(computation, stage, *intrinsic, assignment);
   }
+  return lying;
 }
 
 // The step after which a product of signed bytes is one of bytes without and bytes with a sign; "" for other products,
@@ -1117,8 +1121,11 @@ std::string unsigned_operand(const Computation& computation, const Stage& stage)
 
 // One sketch per intrinsic, reduction and way in which it holds the intrinsic: as it is, with an operand that loses its
 // sign for an intrinsic that wants this, and each with operands stored in groups of what the intrinsic sums.
-void add_tensorized_sketches(const Computation& computation, const Target& target,
+// Returns whether sums of integers have sketches with inputs that lie as an intrinsic wants them: these do in one
+// instruction what plain ones do in several.
+bool add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
+  bool lying = false;
   for (const IntrinsicPointer& intrinsic : intrinsics) {
     const Stage& own = intrinsic->stage();
     const auto takes = [&](DType type) {
@@ -1150,9 +1157,13 @@ void add_tensorized_sketches(const Computation& computation, const Target& targe
           if (form) forms.push_back(std::move(*form));
         }
       }
-      for (const Form& form : forms) add_tensorized_sketches(form, tensor, target, intrinsic, result);
+      const bool is_sum_of_integers =
+          !is_floating(computation.tensors[std::size_t(computation.stages[std::size_t(number)].tensor)].dtype);
+      for (const Form& form : forms)
+        lying |= add_tensorized_sketches(form, tensor, target, intrinsic, result) && is_sum_of_integers;
     }
   }
+  return lying;
 }
 
 // ---- Winograd's stages ----
@@ -1468,7 +1479,9 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
   RowSketch(computation, target).add_to(result);
-  add_tensorized_sketches(computation, target, intrinsics, result);
+  const std::size_t plain = result.size();
+  if (add_tensorized_sketches(computation, target, intrinsics, result))
+    result.erase(result.begin(), result.begin() + std::ptrdiff_t(plain));
   for (const int number : reductions(computation)) {
     const Stage& stage = computation.stages[std::size_t(number)];
     std::int64_t channels = 1;

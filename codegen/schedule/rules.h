@@ -27,7 +27,8 @@ namespace graft::codegen {
 // run separately or computed within their readers; and one for each way in which a stage that reduces contains an
 // intrinsic: S0 S1 R0 R1 S2, and the intrinsic's loops; operands whose order differs from the intrinsic's are packed.
 // Where packing cannot make what the intrinsic sums contiguous, as in the windows of a convolution, a copy of
-// the input is stored in groups of it. Signed bytes lose their sign (unsign) for an intrinsic that wants this.
+// the input is stored in groups of it. Signed bytes lose their sign (unsign) for an intrinsic that wants this. Sums of
+// integers whose inputs lie in memory as an intrinsic wants them have no sketches without intrinsics.
 //
 // With free layouts, the same sketches again for every way in which a spatial axis that is not the innermost one of
 // its result can be stored in blocks of a vector's lanes, innermost, in all tensors that it indexes; operands that it

@@ -307,6 +307,39 @@ TEST(Quantised, ZeroPointsLeaveProductsOfBytes) {
   EXPECT_FALSE(contains(text, "- 7) *")) << text;
 }
 
+// Three channels are no group of four bytes, and so windows of three become four wide, the last weights being zeros.
+TEST(Quantised, WindowsOfFewChannelsGetZerosForDotProducts) {
+  for (const std::int64_t channels : {3, 4}) {
+    GraphFile graph;
+    Random random(6);
+    std::map<std::string, Elements> inputs;
+    add(graph, inputs, "x", random.data(DType::u8, {1, channels, 6, 6}), false);
+    add(graph, inputs, "w", random.data(DType::i8, {2, channels, 3, 3}), true);
+    add(graph, inputs, "zero", {DType::u8, {}, {7}}, true);
+    add(graph, inputs, "w_zero", {DType::i8, {}, {0}}, true);
+    graph.node("ConvInteger", {"x", "w", "zero", "w_zero"}, {"y"},
+               {attribute("pads", List{1, 1, 1, 1}), attribute("strides", List{2, 2}),
+                attribute("kernel_shape", List{3, 3}), attribute("auto_pad", "NOTSET")});
+    graph.output("y");
+    const Graph as_given = file::read(graph), ready = folded(as_given, "m.onnx");
+    const Array& weights = *ready.values[std::size_t(ready.nodes[0].operands[1])].known;
+    const Array& before = *as_given.values[std::size_t(as_given.nodes[0].operands[1])].known;
+    if (channels == 4) {
+      EXPECT_EQ(weights, before);
+      continue;
+    }
+    ASSERT_EQ(weights.shape, (Shape{2, 3, 3, 4}));
+    for (std::size_t row = 0; row < 18; ++row) {
+      for (std::size_t e = 0; e < 3; ++e) EXPECT_EQ(weights.integer(4 * row + e), before.integer(3 * row + e));
+      EXPECT_EQ(weights.integer(4 * row + 3), 0);
+    }
+    graft::base::Monitor nobody;
+    const std::vector<Elements> is = reference(ready, inputs, "m.onnx", nobody);
+    EXPECT_EQ(is[0], reference(as_given, inputs, "m.onnx", nobody)[0]);
+    EXPECT_EQ(is[0].size(), 18u);
+  }
+}
+
 // A model of DequantizeLinear, an operator and QuantizeLinear.
 class Groups : public testing::Test {
  protected:

@@ -87,6 +87,8 @@ std::vector<std::string> workloads(const Types& of) {
             "output Y[b,o,y,x] : i32 += X[b,i,2*y,x] * W[o,i,0,0] where b=1, i=8, o=20, y=3, x=18"),
       typed("input X[1,6,7,12] : DATA; constant W[3,3,12,20] : WEIGHTS; "
             "output Y[b,y,x,o] : i32 += X[b,y + u,x + v,i] * W[u,v,i,o] where b=1, i=12, o=20, y=4, x=5, u=3, v=3"),
+      typed("input X[1,2,7,6,16] : DATA; constant W[2,2,3,3,16,16] : WEIGHTS; output Y[b,o,y,x,k] : i32 += "
+            "X[b,i,y + u,x + v,j] * W[o,i,u,v,j,k] where b=1, o=2, y=5, x=4, k=16, i=2, j=16, u=3, v=3"),
   };
 }
 
@@ -122,6 +124,18 @@ TEST(DotProducts, ProductsAndWindowsOfTheSpaceByRuleAreExact) {
         }
       }
     }
+}
+
+// Channels in blocks lie in groups: neither copies nor plain vectors are tried.
+TEST(DotProducts, InputsInGroupsLeaveNoOtherSketches) {
+  const Target target = target_of(arm, "cortex-a76", "", 128);
+  const Workload workload = parse_workload(workloads(all_types[2]).back());
+  const Space space = derive_space(workload, target, dot_products(target));
+  ASSERT_FALSE(space.sketches().empty());
+  for (const SketchSpace& part : space.sketches()) {
+    EXPECT_FALSE(part.sketch->intrinsics.empty()) << part.sketch->name;
+    EXPECT_FALSE(contains(part.sketch->name, "groups_of")) << part.sketch->name;
+  }
 }
 
 // Code for targets that this host is not: their instruction is in it.
