@@ -258,6 +258,51 @@ def gru_step(net, features=40, units=128):
     net.output(last, "next_state", [1, 1, units])
 
 
+def lstm_words(net, words=10000, units=650):
+    """A language model, a word at a time, with states in and out: the medium one of Zaremba et al., 2014."""
+    x = net.node("Gather", net.weights(words, units, spread=1), net.input("word", [1, 1], TensorProto.INT64))
+    for layer in range(2):
+        hidden = net.input(f"hidden_{layer}", [1, 1, units])
+        cell = net.input(f"cell_{layer}", [1, 1, units])
+        _, *states = net.node("LSTM", x, *recurrent_weights(net, 1, 4, units, units), "", hidden, cell, results=3,
+                              hidden_size=units)
+        net.output(states[0], f"next_hidden_{layer}", [1, 1, units])
+        net.output(states[1], f"next_cell_{layer}", [1, 1, units])
+        x = states[0]
+    net.output(net.linear(net.reshape(x, 1, units), units, words, gain=4), "scores", [1, words])
+
+
+def dqn(net, size=84, width=32, inner=512, actions=18):
+    """Mnih et al., Human-level control through deep reinforcement learning, 2015."""
+    x = net.input("frames", [1, 4, size, size])
+    extent = size
+    for channels, kernel, stride in ((width, 8, 4), (2 * width, 4, 2), (2 * width, 3, 1)):
+        within = net.channels[x]
+        weights = net.weights(channels, within, kernel, kernel, spread=math.sqrt(2 / (within * kernel * kernel)))
+        y = net.node("Conv", x, weights, net.weights(channels, spread=0.1), kernel_shape=[kernel] * 2,
+                     strides=[stride] * 2)
+        net.channels[y] = channels
+        x = net.relu(y)
+        extent = (extent - kernel) // stride + 1
+    flat = net.node("Flatten", x, axis=1)
+    x = net.node("Relu", net.linear(flat, 2 * width * extent * extent, inner, gain=2))
+    net.output(net.linear(x, inner, actions), "values", [1, actions])
+
+
+def dcgan(net, noise=100, width=128):
+    """The generator of Radford et al., Unsupervised representation learning with DCGANs, 2015: images of 64x64."""
+    x = net.input("noise", [1, noise, 1, 1])
+    layers = [(8 * width, 4, 1, 0), (4 * width, 4, 2, 1), (2 * width, 4, 2, 1), (width, 4, 2, 1), (3, 4, 2, 1)]
+    for layer, (channels, kernel, stride, pad) in enumerate(layers):
+        within = net.channels[x]
+        weights = net.weights(within, channels, kernel, kernel,
+                              spread=math.sqrt(2 * stride * stride / (within * kernel * kernel)))
+        y = net.node("ConvTranspose", x, weights, kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[pad] * 4)
+        net.channels[y] = channels
+        x = net.relu(net.batch_norm(y)) if layer + 1 < len(layers) else net.node("Tanh", y)
+    net.output(x, "image", [1, 3, 64, 64])
+
+
 # name: what writes it, its full size, its small size.
 NETWORKS = {
     "resnet18": (resnet, {"blocks": (2, 2, 2, 2), "is_deep": False},
@@ -276,6 +321,9 @@ NETWORKS = {
     "unet": (unet, {}, {"size": 16, "width": 4, "depth": 2}),
     "lstm-tagger": (lstm_tagger, {}, {"words": 50, "width": 12, "units": 8, "tags": 5, "length": 6}),
     "gru-step": (gru_step, {}, {"features": 10, "units": 12}),
+    "lstm-words": (lstm_words, {}, {"words": 50, "units": 16}),
+    "dqn": (dqn, {}, {"size": 36, "width": 8, "inner": 16, "actions": 4}),
+    "dcgan": (dcgan, {}, {"noise": 8, "width": 2}),
 }
 
 

@@ -164,41 +164,73 @@ void sums_of_spread(const Call& call, Expression& expression, const std::vector<
                    fmt::format("{} * {}", x, w), "+=", reduced, element);
 }
 
-// The same without zeros between: result s*q + e, of stride s, sums the inputs q - v, v from `first` on, times weights
-// s*v + e + begin, which are zeros beyond the window.
+// Sums along one dimension without zeros between inputs: place s*q + e, of stride s, is result s*q + e - offset, and
+// sums the inputs q - v, v from `first` on, times the weights s*v + e + shift, which are zeros beyond the window.
+struct Phases {
+  std::int64_t offset, shift, first, taps;
+
+  Phases(const Window& window, bool aligned)
+      : offset(aligned ? window.begin % window.stride : 0),
+        shift(window.begin - offset),
+        first(-((window.stride - 1 + shift) / window.stride)),
+        taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {}
+};
+
+// Where results begin within a window (`offset`), there are fewer sums with weights that are zeros, but places beyond
+// the results, so that these are copied.
 void sums_in_phases(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
+  const auto all_of = [&](bool aligned) {
+    std::vector<Phases> phases;
+    for (const Window& window : windows) phases.emplace_back(window, aligned);
+    return phases;
+  };
+  const auto products = [](const std::vector<Phases>& phases) {
+    std::int64_t count = 1;
+    for (const Phases& each : phases) count *= each.taps;
+    return count;
+  };
+  std::vector<Phases> phases = all_of(false);
+  const bool is_exact =
+      std::all_of(windows.begin(), windows.end(), [](const Window& w) { return w.output % w.stride == 0; });
+  const bool aligned = !is_exact || products(all_of(true)) < products(phases);
+  if (aligned) phases = all_of(true);
+
   Axes axes = by.axes(), reduced = {{"i", by.in}};
   Index element = {"b", by.of_group(by.out, "o")}, x = {"b", by.of_group(by.in, "i")};
-  Index w = {by.of_group(by.in, "i"), "o"};
   Axes weight_axes = {{"c", by.groups * by.in}, {"o", by.out}};
-  Index weight = index_of(weight_axes), kept = {by.of_group(by.in, "i"), "o"};
+  Index weight = index_of(weight_axes), w = {by.of_group(by.in, "i"), "o"}, kept = w;
   bool x_is_padded = false, w_is_padded = false;
   for (std::size_t d = 0; d < windows.size(); ++d) {
     const Window& window = windows[d];
-    const std::int64_t s = window.stride;
-    const std::int64_t first = -((s - 1 + window.begin) / s), last = (window.kernel - 1 - window.begin + s) / s - 1;
+    const auto& [offset, shift, first, taps] = phases[d];
+    const std::int64_t s = window.stride, steps = (window.output + offset + s - 1) / s;
     const std::string q = fmt::format("q{}", d), e = fmt::format("e{}", d), v = fmt::format("v{}", d);
-    axes.push_back({q, window.output / s});
+    axes.push_back({q, steps});
     axes.push_back({e, s});
-    reduced.push_back({v, last - first + 1});
+    reduced.push_back({v, taps});
     element.push_back(fmt::format("{} + {}", form(s, q), e));
     x.push_back(fmt::format("{} - {}", form(1, q, -first), v));
-    x_is_padded |= last > 0 || window.output / s - 1 - first >= window.input;
+    x_is_padded |= first + taps - 1 > 0 || steps - 1 - first >= window.input;
     weight_axes.push_back({e, s});
-    weight_axes.push_back({v, last - first + 1});
-    weight.push_back(fmt::format("{} + {}", form(s, v, s * first + window.begin), e));
-    w_is_padded |= s * first + window.begin < 0 || s * last + window.begin + s - 1 >= window.kernel;
+    weight_axes.push_back({v, taps});
+    weight.push_back(fmt::format("{} + {}", form(s, v, s * first + shift), e));
+    w_is_padded |= s * first + shift < 0 || s * (first + taps) + shift - 1 >= window.kernel;
     kept.push_back(e);
     kept.push_back(v);
     w.push_back(weight.back());
   }
   if (w_is_padded)
     expression.stage("W", call.type(0), weight_axes, fmt::format("pad({})", expression.operand(1, weight)));
-  const std::string from = expression.operand(0, x);
-  expression.stage(call.has(2) ? "T" : "y", call.type(0), axes,
+  const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
+  expression.stage(aligned ? "S" : result, call.type(0), axes,
                    fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
                                w_is_padded ? load("W", kept) : expression.operand(1, w)),
                    "+=", reduced, element);
+  if (!aligned) return;
+  const Axes all = joined({{"b", by.batch}, {"c", by.groups * by.out}}, spatial_axes(windows));
+  Index place = {"b", "c"};
+  for (std::size_t d = 0; d < windows.size(); ++d) place.push_back(form(1, fmt::format("y{}", d), phases[d].offset));
+  expression.stage(result, call.type(0), all, load("S", place));
 }
 
 Meaning transposed_convolution(const Call& call) {

@@ -53,7 +53,7 @@ TEST(Networks, ComputeWhatPlainLoopsDo) {
       }
     }
   }
-  EXPECT_EQ(networks, 9);
+  EXPECT_EQ(networks, 12);
 }
 
 }  // namespace
