@@ -102,6 +102,18 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
   return seconds;
 }
 
+// UserError if another graft's plan had other buffers.
+graph::InBlocks in_blocks_of(const TunedNetwork& tuned, const graph::Forms& forms) {
+  graph::InBlocks in_blocks(forms.block.size());
+  for (const int buffer : tuned.in_blocks) {
+    if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
+      throw base::UserError(tuned.folder.string(),
+                            "another graft stored the values of this model otherwise; tune it in another folder");
+    in_blocks[std::size_t(buffer)] = true;
+  }
+  return in_blocks;
+}
+
 // The searches of a network's kernels: those of all layouts at first, then those that the chosen ones need.
 class NetworkSearch {
  public:
@@ -119,20 +131,20 @@ class NetworkSearch {
                  }) {}
 
   void run() {
-    const bool has_layouts = std::exchange(out_.complete, true);
+    // A complete result's layouts are kept.
+    const bool are_chosen = std::exchange(out_.complete, true) && layouts_.any();
+    in_blocks_ = are_chosen ? in_blocks_of(out_, layouts_.forms()) : graph::InBlocks(network_.plan.buffers.size());
     if (layouts_.kernels().empty()) return;
-    in_blocks_.resize(network_.plan.buffers.size());
-    for (const int buffer : out_.in_blocks) in_blocks_.at(std::size_t(buffer)) = true;
-    const TuneAllResult tuned = tune_all(all_forms(has_layouts), monitor_);
+    const TuneAllResult tuned = tune_all(all_forms(are_chosen), monitor_);
     out_.complete = tuned.complete;
     out_.in_blocks.clear();
     for (std::size_t b = 0; b < in_blocks_.size(); ++b)
       if (in_blocks_[b]) out_.in_blocks.push_back(int(b));
-    const graph::Plan plan = network_of(out_).plan;
     TuneAllRequest copies;
-    for (const graph::Plan::Kernel& kernel : plan.kernels) {
+    for (const graph::Plan::Kernel& kernel : network_of(out_).plan.kernels) {
       out_.kernels.push_back(kernel_of(kernel));
-      if (place_of(kernel.workload) == searches_.size()) add(kernel, double(kernel.calls), copies);
+      if (place_of(kernel.workload) == searches_.size())
+        add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);
     }
     copies.trials = copy_trials * std::int64_t(copies.searches.size());
     const TuneAllResult copied = copies.searches.empty() ? TuneAllResult() : tune_all(copies, monitor_);
@@ -159,9 +171,9 @@ class NetworkSearch {
     return search;
   }
 
-  void add(const graph::Plan::Kernel& kernel, double weight, TuneAllRequest& all) {
+  void add(const graph::Plan::Kernel& kernel, double weight, std::size_t folder, TuneAllRequest& all) const {
     all.searches.push_back(search_of(kernel.workload));
-    all.searches.back().out = out_.folder / kernel_folder(folders_++, kernel.workload);
+    all.searches.back().out = out_.folder / kernel_folder(folder, kernel.workload);
     all.weights.push_back(weight);
     all.names.push_back(kernel.label);
   }
@@ -172,21 +184,28 @@ class NetworkSearch {
     return std::size_t(place - searches_.begin());
   }
 
-  TuneAllRequest all_forms(bool has_layouts) {
+  // The searches of all forms, or of those that the layouts need if these are chosen already.
+  TuneAllRequest all_forms(bool are_chosen) {
     TuneAllRequest all;
-    weights_ = layouts_.weights(in_blocks_);
-    for (std::size_t k = 0; k < layouts_.kernels().size(); ++k) add(layouts_.kernels()[k], weights_[k], all);
+    const std::vector<double> weights = layouts_.weights(in_blocks_);
+    for (std::size_t k = 0; k < weights.size(); ++k) {
+      if (are_chosen && weights[k] == 0) continue;
+      kernels_.push_back(k);
+      add(layouts_.kernels()[k], weights[k], k, all);
+    }
     searches_ = all.searches;
+    weights_ = all.weights;
     const std::int64_t kernels = std::int64_t(searches_.size());
     all.trials = std::max(request_.trials > 0 ? request_.trials : request_.trials_by_kernel * kernels, kernels);
     all.budget_seconds = request_.budget_seconds;
     all.first_trials =
         layouts_.any() ? std::clamp(all.trials / (3 * kernels), first_trials, most_first_trials) : first_trials;
     all.negligible = negligible;
-    all.reweigh = [this, has_layouts](const std::vector<double>& best_seconds) {
-      if (!has_layouts) in_blocks_ = layouts_.best(best_seconds);
-      return weights_ = layouts_.weights(in_blocks_);
-    };
+    if (!are_chosen)
+      all.reweigh = [this](const std::vector<double>& best_seconds) {
+        in_blocks_ = layouts_.best(best_seconds);
+        return weights_ = layouts_.weights(in_blocks_);
+      };
     if (request_.watch) all.watch = [this](const std::vector<SearchState>& searches) { watch(searches); };
     return all;
   }
@@ -194,11 +213,11 @@ class NetworkSearch {
   void watch(const std::vector<SearchState>& searches) const {
     std::vector<NetworkKernel> kernels;
     std::vector<SearchState> states;
-    for (std::size_t k = 0; k < searches.size(); ++k) {
-      if (weights_[k] == 0) continue;
-      kernels.push_back(kernel_of(layouts_.kernels()[k]));
-      kernels.back().calls = std::int64_t(weights_[k]);
-      states.push_back(searches[k]);
+    for (std::size_t s = 0; s < searches.size(); ++s) {
+      if (weights_[s] == 0) continue;
+      kernels.push_back(kernel_of(layouts_.kernels()[kernels_[s]]));
+      kernels.back().calls = std::int64_t(weights_[s]);
+      states.push_back(searches[s]);
     }
     request_.watch(kernels, states);
   }
@@ -210,9 +229,9 @@ class NetworkSearch {
   double constants_mb_;
   NetworkLayouts layouts_;
   graph::InBlocks in_blocks_;
-  std::vector<TuneRequest> searches_;  // of all forms
+  std::vector<std::size_t> kernels_;   // that are searched, of layouts_
+  std::vector<TuneRequest> searches_;  // of these
   std::vector<double> weights_;        // of these
-  std::size_t folders_ = 0;
 };
 
 }  // namespace
@@ -230,14 +249,7 @@ Network network_of(const TunedNetwork& tuned) {
   Network network = read_network(tuned.model, tuned.shapes, tuned.constants, tuned.platform.target);
   if (tuned.in_blocks.empty()) return network;
   const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
-  graph::InBlocks in_blocks(network.plan.buffers.size());
-  for (const int buffer : tuned.in_blocks) {
-    if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
-      throw base::UserError(tuned.folder.string(),
-                            "another graft stored the values of this model otherwise; run graft tune on it again");
-    in_blocks[std::size_t(buffer)] = true;
-  }
-  network.plan = graph::laid_out(network.plan, forms, in_blocks);
+  network.plan = graph::laid_out(network.plan, forms, in_blocks_of(tuned, forms));
   return network;
 }
 

@@ -22,6 +22,7 @@ class NetworkLayouts {
 
   // The kernels of all forms, those of the plan as it is first.
   const std::vector<graph::Plan::Kernel>& kernels() const { return kernels_; }
+  const graph::Forms& forms() const { return forms_; }  // without any if there is no choice
   bool any() const { return forms_.any(); }
   // By kernel: how often it runs with the values stored so.
   std::vector<double> weights(const graph::InBlocks& in_blocks) const;
