@@ -16,6 +16,7 @@
 #include "codegen/expression/padding.h"
 #include "codegen/expression/parse.h"
 #include "codegen/schedule/rules.h"
+#include "graph/literals.h"
 #include "graph/merge.h"
 #include "graph/operators.h"
 #include "graph/pieces.h"
@@ -363,7 +364,9 @@ class Parts {
 Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place) {
   Parts parts(graph, target, place);
   parts.merge();
-  return parts.finish();
+  Groups groups = parts.finish();
+  share_kernels(groups);
+  return groups;
 }
 
 }  // namespace graft::graph

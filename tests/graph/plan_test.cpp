@@ -97,6 +97,27 @@ TEST(Plan, EqualLayersAreOneKernel) {
   EXPECT_EQ(plan.kernels[0].calls, 2);
 }
 
+// Each layer has learnt a scale of its own; the limits are the same for all.
+TEST(Plan, EqualLayersWithOtherNumbersAreOneKernel) {
+  GraphFile file;
+  file.input("x", {1, 4, 6, 6}).weight("six", {}, {6}).weight("zero", {}, {0});
+  std::string from = "x";
+  for (const std::string layer : {"a", "b", "c"}) {
+    file.weight(layer + "w", {4, 4, 1, 1}, numbers(16, layer[0])).weight(layer + "s", {}, {0.25F + float(layer[0])});
+    file.node("Conv", {from, layer + "w"}, {layer + "0"})
+        .node("Clip", {layer + "0", "zero", "six"}, {layer + "1"})
+        .node("Mul", {layer + "1", layer + "s"}, {layer});
+    from = layer;
+  }
+  file.output("c");
+  const Plan plan = plan_of(file);
+  ASSERT_EQ(plan.kernels.size(), 1u);
+  EXPECT_EQ(plan.kernels[0].calls, 3);
+  const std::string text = plan.kernels[0].workload.text();
+  EXPECT_NE(text.find("constant x2[]"), std::string::npos) << text;
+  EXPECT_NE(text.find("0),6)"), std::string::npos) << text;
+}
+
 // ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add: as exporters write it.
 TEST(Plan, ANormalisationInManyNodesIsOneKernel) {
   GraphFile file;

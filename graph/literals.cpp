@@ -1,0 +1,133 @@
+#include "graph/literals.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "codegen/expression/parse.h"
+#include "codegen/expression/workload.h"
+
+namespace graft::graph {
+namespace {
+
+using codegen::Computation;
+using codegen::Op;
+using codegen::Stage;
+using codegen::ValueNode;
+
+// A number of a computation, by stage and node.
+struct Place {
+  std::size_t stage = 0, node = 0;
+};
+
+// Those that a constant of single precision can stand for. An exponent decides how a power is computed.
+std::vector<Place> numbers_of(const Computation& computation) {
+  std::vector<Place> places;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    const Stage& stage = computation.stages[s];
+    const std::vector<codegen::NodeType> types = codegen::types_of(computation, stage);
+    const std::vector<ValueNode>& nodes = stage.value.nodes;
+    std::vector<bool> is_exponent(nodes.size());
+    for (const ValueNode& node : nodes)
+      if (node.op == Op::pow) is_exponent[std::size_t(node.b)] = true;
+    for (std::size_t n = 0; n < nodes.size(); ++n) {
+      const double number = nodes[n].number;
+      if (nodes[n].op == Op::constant && !is_exponent[n] && types[n].result == DType::f32 &&
+          double(float(number)) == number)
+        places.push_back({s, n});
+    }
+  }
+  return places;
+}
+
+double& number_at(Computation& computation, const Place& place) {
+  return computation.stages[place.stage].value.nodes[place.node].number;
+}
+
+// A number of no layer, so that groups that differ in numbers alone have the same text.
+constexpr double any_number = 1.5;
+
+class Shared {
+ public:
+  explicit Shared(Groups& groups) : groups_(groups) {}
+
+  void share() {
+    std::map<std::uint64_t, std::vector<std::size_t>> alike;  // groups
+    for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
+      Computation computation = groups_.groups[g].computation;
+      const std::vector<Place> places = numbers_of(computation);
+      if (places.empty()) continue;
+      for (const Place& place : places) number_at(computation, place) = any_number;
+      alike[codegen::parse_workload(codegen::to_text(computation)).key()].push_back(g);
+    }
+    for (const auto& [key, members] : alike)
+      if (members.size() > 1) share(members);
+  }
+
+ private:
+  // Members of one key may name their tensors otherwise, and have their numbers in other places of the text: these are
+  // left as they are.
+  void share(const std::vector<std::size_t>& members) {
+    Computation& first = groups_.groups[members[0]].computation;
+    const std::vector<Place> places = numbers_of(first);
+    for (const std::size_t member : members) {
+      const Computation& other = groups_.groups[member].computation;
+      const std::vector<Place> own = numbers_of(other);
+      if (own.size() != places.size() || other.stages.size() != first.stages.size()) return;
+      for (std::size_t p = 0; p < own.size(); ++p)
+        if (own[p].stage != places[p].stage || own[p].node != places[p].node) return;
+    }
+    for (const Place& place : places) {
+      const double number = number_at(first, place);
+      bool differs = false;
+      for (const std::size_t member : members)
+        differs |= number_at(groups_.groups[member].computation, place) != number;
+      if (!differs) continue;
+      for (const std::size_t member : members) lift(groups_.groups[member], place);
+    }
+  }
+
+  void lift(Group& group, const Place& place) {
+    codegen::Tensor tensor;
+    tensor.name = fmt::format("x{}", group.operands.size());
+    tensor.role = codegen::Role::constant;
+    const double number = number_at(group.computation, place);
+    group.operands.push_back(value_of(number));
+    codegen::Value& value = group.computation.stages[place.stage].value;
+    ValueNode& node = value.nodes[place.node];
+    node = {};
+    node.op = Op::load;
+    node.load = int(value.loads.size());
+    value.loads.push_back({int(group.computation.tensors.size()), {}, false});
+    group.computation.tensors.push_back(std::move(tensor));
+  }
+
+  int value_of(double number) {
+    const auto [known, is_new] = values_.try_emplace(number, int(groups_.values.size()));
+    if (is_new) {
+      Value value;
+      value.origin = Value::Origin::constant;
+      value.type = DType::f32;
+      value.shape = Shape{};
+      value.known = graph::known(DType::f32, {}, codegen::Elements{number});
+      groups_.values.push_back(std::move(value));
+      groups_.source.push_back({known->second, 0});
+    }
+    return known->second;
+  }
+
+  Groups& groups_;
+  std::map<double, int> values_;
+};
+
+}  // namespace
+
+void share_kernels(Groups& groups) {
+  Shared(groups).share();
+}
+
+}  // namespace graft::graph
