@@ -1076,7 +1076,17 @@ std::vector<Assignment> best_assignments(const Computation& computation, const S
   return lying.empty() ? all : lying;
 }
 
-// Returns whether inputs lie as the intrinsic wants them.
+// Whether what the intrinsic sums divides what the stage sums: a rest is summed one by one.
+bool sums_without_rest(const Stage& stage, const Intrinsic& intrinsic, const Assignment& assignment) {
+  const Stage& own = intrinsic.stage();
+  for (int a = intrinsic.computation.spatial_axes(own); a < int(own.axes.size()); ++a) {
+    const int axis = assignment.axes[std::size_t(a)];
+    if (axis >= 0 && stage.axes[std::size_t(axis)].extent % own.axes[std::size_t(a)].extent != 0) return false;
+  }
+  return true;
+}
+
+// Returns whether inputs lie as the intrinsic wants them, and it sums all of them.
 bool add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
                              const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
   const Computation& computation = form.computation;
@@ -1100,7 +1110,8 @@ bool add_tensorized_sketches(const Form& form, const std::string& tensor, const 
     for (const int axis : assignment.axes)
       if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
     result.push_back(builder.finish(argument_name(name + form.suffix)));
-    lying |= inputs_lie_as_wanted(computation, stage, *intrinsic, assignment);
+    lying |= inputs_lie_as_wanted(computation, stage, *intrinsic, assignment) &&
+             sums_without_rest(stage, *intrinsic, assignment);
   }
   return lying;
 }
@@ -1121,8 +1132,8 @@ std::string unsigned_operand(const Computation& computation, const Stage& stage)
 
 // One sketch per intrinsic, reduction and way in which it holds the intrinsic: as it is, with an operand that loses its
 // sign for an intrinsic that wants this, and each with operands stored in groups of what the intrinsic sums.
-// Returns whether sums of integers have sketches with inputs that lie as an intrinsic wants them: these do in one
-// instruction what plain ones do in several.
+// Returns whether sums of integers have sketches with inputs that lie as an intrinsic wants them, which sums all of
+// them: these do in one instruction what plain ones do in several.
 bool add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
   bool lying = false;
