@@ -80,6 +80,13 @@ class Flags final : public Options {
     add(name, "A,B,...", help, base::join(value, ","), need,
         [&value, flag = "--" + name](const std::string& text) { value = words_of(flag, text); });
   }
+  void texts(const std::string& name, std::vector<std::string>& value, const std::string& help) override {
+    app_.add_option("--" + name, value, help)
+        ->type_name("TEXT")
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    known_.push_back("--" + name);
+  }
   void list(const std::string& name, const std::string& standard,
             std::function<void(const std::vector<std::string>&)> take, const std::string& help) override {
     add(name, "A,B,...", help, standard, optional,

@@ -42,6 +42,8 @@ class Options {
   // Words separated by commas; commas inside parentheses or brackets separate nothing: "matmul(m=1,n=2),resnet18.C2".
   virtual void list(const std::string& name, std::vector<std::string>& value, const std::string& help,
                     Need need = optional) = 0;
+  // A flag that may be given several times, each time with one text.
+  virtual void texts(const std::string& name, std::vector<std::string>& value, const std::string& help) = 0;
   // A text that `take` gives its meaning; `standard`: the default, for the help.
   virtual void text(const std::string& name, const std::string& standard,
                     std::function<void(const std::string& text)> take, const std::string& help) = 0;

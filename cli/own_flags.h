@@ -11,13 +11,14 @@ namespace graft::cli {
 
 struct OwnFlags {
   tasks::Command command;
-  std::string device;
+  std::vector<std::string> devices;  // NAME, or each NAME=COMMAND
   std::vector<std::string> from;
   void declare(Options& options);
-  bool is_given() const { return !command.run.empty(); }
-  void refuse_for_others() const;  // UserError for one of these flags without --run
-  // UserError for flags of schedules.
-  study::OwnRequest request(const std::string& space, const std::string& platform, const std::string& start) const;
+  bool is_given() const;
+  void refuse_for_others() const;  // UserError for one of these flags without --run or devices with commands
+  // One for each name of a device; devices of one name share it. UserError for flags of schedules.
+  std::vector<study::OwnRequest> requests(const std::string& space, const std::string& platform,
+                                          const std::string& start, const study::TuneRequest& search) const;
 };
 
 }  // namespace graft::cli

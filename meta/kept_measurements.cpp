@@ -110,9 +110,8 @@ std::vector<datasets::Dataset> kept_measurements_from(const base::Document& docu
   document.only_keys({"sketches", "workloads", "platforms"});
   datasets::Dataset shared;
   for (const base::Document& text : document.at("sketches").as_list())
-    shared.sketches.push_back(codegen::sketch_from(text));
-  for (const base::Document& text : document.at("workloads").as_list())
-    shared.workloads.push_back(codegen::workload_from(text));
+    shared.sketches.push_back(codegen::measured_sketch_from(text));
+  for (const base::Document& text : document.at("workloads").as_list()) shared.workloads.emplace_back(text.as_string());
   std::vector<datasets::Dataset> all;
   for (const base::Document& platform : document.at("platforms").as_list()) {
     platform.only_keys({"platform", "source", "yaml", "target", "rows"});
@@ -133,8 +132,7 @@ std::vector<datasets::Dataset> kept_measurements_from(const base::Document& docu
       if (const std::string fault = datasets::contradiction(row.measurement); !fault.empty())
         throw base::UserError(values[3].place(), fault);
       for (std::size_t i = 4; i < values.size(); ++i) row.arguments.push_back(values[i].as_integer());
-      if (row.arguments.size() != shared.sketches[std::size_t(row.sketch)]->arguments.size())
-        throw base::UserError(entry.place(), "as many arguments as its sketch has were expected");
+      codegen::check_measured(shared.candidate(row), entry.place());
     }
   }
   return all;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -100,10 +101,30 @@ int shown(const Result& result, bool found, Session& session) {
 
 int tune_own(const Flags& flags, Session& session) {
   flags.network.refuse_for_others();
-  study::OwnRequest request = flags.own.request(flags.workload, flags.platform, flags.start);
-  request.search = search_of(flags, session);
-  const study::OwnResult result = study::tune_own(request, session.progress);
-  return shown(result, result.best.has_value(), session);
+  const std::vector<study::OwnRequest> requests =
+      flags.own.requests(flags.workload, flags.platform, flags.start, search_of(flags, session));
+  if (requests.size() == 1) {
+    const study::OwnResult result = study::tune_own(requests.front(), session.progress);
+    return shown(result, result.best.has_value(), session);
+  }
+  const std::vector<study::OwnResult> results = study::tune_own_devices(requests, session.progress);
+  base::Document devices = base::Document::list();
+  for (const study::OwnResult& result : results) {
+    devices.push(study::to_document(result));
+    if (&result != &results.front()) session.output.line("");
+    print(result, session.output);
+  }
+  session.output.json().set("devices", std::move(devices));
+  if (std::any_of(results.begin(), results.end(), [](const study::OwnResult& each) { return !each.complete; })) {
+    session.progress.note(interruption);
+    return interrupted;
+  }
+  for (const study::OwnResult& result : results) {
+    if (result.best) continue;
+    session.output.finish();
+    throw base::Failure(result.failure);
+  }
+  return done;
 }
 
 int tune(const Flags& flags, Session& session) {

@@ -70,9 +70,13 @@ void print(const study::OwnResult& result, Output& out) {
       table.row({"the default", fmt::format("{} ({:.2f} times the best)", seconds_text(*result.standard_seconds),
                                             *result.standard_seconds / result.best->seconds)});
   }
-  print_trials(result.trials, result.time, table);
-  table.row({"model", result.model});
-  table.row({"run", result.folder.string()});
+  if (result.known_since.empty()) {
+    print_trials(result.trials, result.time, table);
+    table.row({"model", result.model});
+    table.row({"run", result.folder.string()});
+  } else {
+    table.row({"known since", result.known_since + " (--again searches)"});
+  }
   out.table(table);
   if (!result.importance.empty()) {
     out.line("");

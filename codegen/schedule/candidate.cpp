@@ -11,6 +11,16 @@
 #include "codegen/schedule/table_schema.h"
 
 namespace graft::codegen {
+namespace {
+
+std::vector<std::int64_t> arguments_from(const base::Document& list) {
+  std::vector<std::int64_t> arguments;
+  for (const base::Document& argument : list.as_list()) arguments.push_back(argument.as_integer());
+  return arguments;
+}
+
+}  // namespace
+
 base::Result<Schedule> schedule(const Candidate& candidate) {
   return fill(*candidate.sketch, candidate.arguments);
 }
@@ -56,10 +66,8 @@ base::Document to_document(const Candidate& candidate) {
 }
 
 Candidate candidate_from(const base::Document& document) {
-  Candidate candidate{workload_from(document.at("workload")), sketch_from(document.at("sketch")), {}};
-  for (const base::Document& argument : document.at("arguments").as_list())
-    candidate.arguments.push_back(argument.as_integer());
-  return candidate;
+  return {workload_from(document.at("workload")), sketch_from(document.at("sketch")),
+          arguments_from(document.at("arguments"))};
 }
 
 Workload workload_from(const base::Document& text) {
@@ -74,10 +82,42 @@ Workload workload_from(const base::Document& text) {
 }
 
 std::shared_ptr<const Sketch> sketch_from(const base::Document& text) {
-  auto sketch = std::make_shared<const Sketch>(parse_sketch(text.as_string(), text.place()));
-  if (sketch->program != nullptr || !sketch->columns.empty())
-    throw base::UserError(text.place(), "expected a list of schedule steps");
+  auto sketch = measured_sketch_from(text);
+  if (!sketch->columns.empty()) throw base::UserError(text.place(), "expected a list of schedule steps");
   return sketch;
+}
+
+Candidate measured_candidate_from(const base::Document& document) {
+  const base::Document& workload = document.at("workload");
+  Candidate candidate{Workload(workload.as_string()), measured_sketch_from(document.at("sketch")),
+                      arguments_from(document.at("arguments"))};
+  check_measured(candidate, document.place());
+  if (!is_row_of_table(candidate)) candidate.workload = workload_from(workload);
+  return candidate;
+}
+
+std::shared_ptr<const Sketch> measured_sketch_from(const base::Document& text) {
+  auto sketch = std::make_shared<const Sketch>(parse_sketch(text.as_string(), text.place()));
+  if (sketch->program != nullptr) throw base::UserError(text.place(), "expected a list of schedule steps, or columns");
+  return sketch;
+}
+
+void check_measured(const Candidate& candidate, const std::string& place) {
+  const Sketch& sketch = *candidate.sketch;
+  if (candidate.arguments.size() != sketch.arguments.size())
+    throw base::UserError(place, "as many arguments as its sketch has were expected");
+  if (!is_row_of_table(candidate)) {
+    if (!names_computation(candidate.workload))
+      throw base::UserError(place, "schedule steps go with an operator or an index expression");
+    return;
+  }
+  for (std::size_t c = 0; c < sketch.columns.size(); ++c) {
+    const Sketch::Token& column = sketch.columns[c];
+    const std::int64_t value = candidate.arguments[std::size_t(column.argument)];
+    if (!column.alternatives.empty() && (value < 0 || value >= std::int64_t(column.alternatives.size())))
+      throw base::UserError(place, "column '" + sketch.arguments[std::size_t(column.argument)].name +
+                                       "' has no value " + std::to_string(value));
+  }
 }
 
 }  // namespace graft::codegen

@@ -1,10 +1,12 @@
 #include "study/flows/search_session.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
 #include "study/flows/rounds.h"
+#include "study/knowledge/history.h"
 
 namespace graft::study {
 
@@ -30,6 +32,25 @@ void SearchSession::begin(const search::TuningSettings& settings, std::unique_pt
 
 bool SearchSession::run(std::int64_t trials, base::Monitor& monitor) {
   return run_rounds(*tuning_, trials, monitor);
+}
+
+bool SearchSession::machine_changed(base::Monitor& monitor) {
+  constexpr std::size_t watched = 3;
+  std::vector<codegen::Candidate> fastest;
+  std::vector<double> before;
+  for (const datasets::Trial& trial :
+       search::best_trials(borrowed_.run.journal().trials(), space_.workload(), watched)) {
+    fastest.push_back(trial.candidate);
+    before.push_back(datasets::seconds_of(trial.measurement));
+  }
+  std::vector<double> now(fastest.size(), std::numeric_limits<double>::quiet_NaN());
+  borrowed_.measurer.measure(
+      fastest,
+      [&](const tasks::Measured& measured) {
+        now[std::size_t(measured.position)] = datasets::seconds_of(measured.measurement);
+      },
+      monitor);
+  return is_another_machine(before, now);
 }
 
 datasets::Trial SearchSession::best() const {

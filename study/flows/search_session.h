@@ -62,9 +62,11 @@ class SearchSession {
   void begin(const search::TuningSettings& settings, std::unique_ptr<search::Explorer> explorer = nullptr);
   search::Tuning& tuning() { return *tuning_; }
   const search::Tuning& tuning() const { return *tuning_; }
-  // Rounds until there are this many trials in all, or the search is over (study/flows/rounds.h); false if a stop was asked
-  // for.
+  // Rounds until there are this many trials in all, or the search is over (study/flows/rounds.h); false if a stop was
+  // asked for.
   bool run(std::int64_t trials, base::Monitor& monitor);
+  // Measures the fastest again, and returns whether the machine is another one now (study/knowledge/history.h).
+  bool machine_changed(base::Monitor& monitor);
   // The fastest trial. Failure with the remedy if none was ok.
   datasets::Trial best() const;
 

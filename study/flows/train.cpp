@@ -95,12 +95,6 @@ std::vector<datasets::Dataset> given_to(const TrainRequest& request, const std::
                                         base::Monitor& monitor) {
   std::vector<datasets::Dataset> given = measured_in(request.from);
   for (datasets::Dataset& dataset : given) {
-    // A model keeps programs, which a later graft makes again from their steps.
-    if (std::any_of(dataset.sketches.begin(), dataset.sketches.end(),
-                    [](const auto& sketch) { return !sketch->columns.empty(); }))
-      throw FieldError("from", fmt::format("{} has rows of tables, which a model does not keep; name datasets, or let "
-                                           "the search that needs them learn from the run",
-                                           dataset.platform));
     if (dataset.platform == request.hold_out)
       throw FieldError("hold_out, from", fmt::format("{} cannot both be left out and be learnt", dataset.platform));
     if (base_model) {

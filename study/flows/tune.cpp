@@ -18,6 +18,7 @@
 #include "search/explorer.h"
 #include "study/flows/kernel_answer.h"
 #include "study/flows/rounds.h"
+#include "study/flows/watched.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/settings.h"
 #include "study/knowledge/history.h"
@@ -79,7 +80,6 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
 // The start of a search is kept in its folder: the library may have new answers when it continues.
 const char* const start_name = "start.json";
 constexpr std::size_t most_near = 8;  // shapes of the library
-constexpr std::size_t watched_programs = 3;
 
 // What a search begins with, and what its model and its library remember.
 struct Start {
@@ -261,7 +261,7 @@ struct TuneSession::State {
       : request(std::move(asked)),
         measure(request.timing.settings(abort_factor, request.threads)),
         space(checked_space(request, measure)),
-        history(history_of(request.history, request.workload, request.platform.target)),
+        history(history_of(request.history, request.workload, lowers_on(request.platform.target))),
         prior(prior_of(
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
             request.platform, resources, monitor)),
@@ -322,21 +322,7 @@ bool TuneSession::run(base::Monitor& monitor) {
 }
 
 bool TuneSession::machine_changed(base::Monitor& monitor) {
-  std::vector<codegen::Candidate> fastest;
-  std::vector<double> before;
-  for (const datasets::Trial& trial :
-       search::best_trials(state_->run.journal().trials(), state_->request.workload, watched_programs)) {
-    fastest.push_back(trial.candidate);
-    before.push_back(datasets::seconds_of(trial.measurement));
-  }
-  std::vector<double> now(fastest.size(), std::numeric_limits<double>::quiet_NaN());
-  state_->measurer.measure(
-      fastest,
-      [&](const tasks::Measured& measured) {
-        now[std::size_t(measured.position)] = datasets::seconds_of(measured.measurement);
-      },
-      monitor);
-  return is_another_machine(before, now);
+  return state_->session.machine_changed(monitor);
 }
 
 std::int64_t TuneSession::recorded() const {
@@ -395,42 +381,25 @@ TuneResult searched(const TuneRequest& request, SearchResources& resources, base
   return session.finish(complete, monitor);
 }
 
-// Rounds with a look at the machine every `watch` trials. A run that another machine measured becomes history.
 TuneResult watched(TuneRequest request, base::Monitor& monitor) {
   request.out = folder_of(request);
   const std::vector<std::filesystem::path> given = request.history;
-  const std::int64_t trials = request.trials;
-  for (;;) {
-    request.history = given;
-    request.trials = trials;
-    for (const std::filesystem::path& before : folders_before(request.out)) {
-      request.history.push_back(before);
-      request.trials -= std::int64_t(search::read_run(before).journal.trials.size());
-    }
-    request.trials = std::max<std::int64_t>(request.trials, 1);
-    // A measurer of its own: what was fastest on the other machine sets no limit here.
-    SearchResources resources;
-    std::optional<TuneSession> session(std::in_place, request, resources, monitor);
-    std::int64_t looked =
-        0;  // recorded trials at the last look; one comes before the first new trial of a continued run
-    bool changed = false, over = false;
-    while (!over && !monitor.stop_requested()) {
-      if (session->recorded() - looked >= request.watch) {
-        looked = session->recorded();
-        changed = session->machine_changed(monitor);
-        if (changed) break;
-      }
-      over = !session->step(request.trials, monitor);
-    }
-    if (!changed) return session->finish(!monitor.stop_requested(), monitor);
-    session.reset();  // gives the folder free
-    const std::filesystem::path before = next_before(request.out);
-    std::filesystem::rename(request.out, before);
-    monitor.note(
-        fmt::format("the machine is another one: programs are not as fast as they were; what was measured is "
-                    "kept as {}, learnt from, and its best are measured again",
-                    before.string()));
-  }
+  return searched_and_watched(
+      {request.out, request.trials, request.watch},
+      [&](const std::vector<std::filesystem::path>& before, std::int64_t trials) {
+        request.history = given;
+        request.history.insert(request.history.end(), before.begin(), before.end());
+        request.trials = trials;
+        // A measurer of its own: what was fastest on the other machine sets no limit here.
+        struct Own {
+          SearchResources resources;
+          TuneSession session;
+          Own(const TuneRequest& request, base::Monitor& monitor) : session(request, resources, monitor) {}
+        };
+        const auto own = std::make_shared<Own>(request, monitor);
+        return std::shared_ptr<TuneSession>(own, &own->session);
+      },
+      monitor);
 }
 
 }  // namespace

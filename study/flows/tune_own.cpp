@@ -4,7 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -20,11 +26,15 @@
 #include "study/flows/rounds.h"
 #include "study/flows/search_session.h"
 #include "study/flows/train.h"
+#include "study/flows/watched.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
 #include "study/inputs/settings.h"
+#include "study/knowledge/history.h"
+#include "study/knowledge/library.h"
 #include "study/knowledge/measured.h"
 #include "study/knowledge/prior.h"
+#include "tasks/side_by_side.h"
 
 namespace graft::study {
 namespace {
@@ -157,7 +167,7 @@ std::string folder_name(const codegen::ParameterSpace& space, const OwnRequest& 
                      short_name(platform_named_by(request.device).name), request.search.seed);
 }
 
-// What belongs to schedules, or is not carried over.
+// What belongs to schedules.
 void check(const OwnRequest& request) {
   check_settings(request.search);
   const TuneRequest usual;
@@ -165,9 +175,7 @@ void check(const OwnRequest& request) {
   const auto refuse = [](bool given, const char* field) {
     if (given) throw FieldError(field, "does not go with a command");
   };
-  refuse(!search.library.empty() || search.again, "library");
-  refuse(!search.history.empty(), "history");
-  refuse(search.watch > 0, "watch");
+  if (search.again && search.library.empty()) throw FieldError("again", "goes with `library`");
   refuse(!search.start.empty(), "start");
   refuse(!search.space.file.empty(), "space");
 }
@@ -176,12 +184,80 @@ codegen::ParameterSpace read_space(const fs::path& file) {
   return datasets::formats::parse_parameter_space(base::read_file(file), file.string());
 }
 
+// Whoever thinks holds it; measuring takes place without it.
+using Turn = std::unique_lock<std::mutex>;
+
+// Gives the turn away while it measures.
+class InTurns final : public tasks::Measurer {
+ public:
+  InTurns(std::unique_ptr<tasks::Measurer> inner, Turn& turn) : inner_(std::move(inner)), turn_(turn) {}
+  void measure(std::span<const codegen::Candidate> candidates,
+               const std::function<void(const tasks::Measured&)>& on_trial, base::Monitor& monitor) override {
+    const Away away(turn_);
+    inner_->measure(
+        candidates,
+        [&](const tasks::Measured& measured) {
+          const std::lock_guard lock(turn_);
+          on_trial(measured);
+        },
+        monitor);
+  }
+
+ private:
+  struct Away {
+    Turn& turn;
+    explicit Away(Turn& of) : turn(of) { turn.unlock(); }
+    ~Away() { turn.lock(); }
+  };
+  std::unique_ptr<tasks::Measurer> inner_;
+  Turn& turn_;
+};
+
+std::unique_ptr<tasks::Measurer> measurer_of(const OwnRequest& request, const codegen::ParameterSpace& space,
+                                             const tasks::MeasureSettings& settings, Turn* turn) {
+  std::vector<std::unique_ptr<tasks::Measurer>> devices;
+  for (const std::string& run : request.runs.empty() ? std::vector{request.command.run} : request.runs) {
+    tasks::Command command = request.command;
+    command.run = run;
+    devices.push_back(tasks::make_command_measurer(command, space, settings));
+  }
+  std::unique_ptr<tasks::Measurer> all = tasks::side_by_side(std::move(devices));
+  return turn == nullptr ? std::move(all) : std::make_unique<InTurns>(std::move(all), *turn);
+}
+
+fs::path folder_of(const OwnRequest& request, const codegen::ParameterSpace& space) {
+  return request.search.out.empty() ? fs::path("runs") / folder_name(space, request) : request.search.out;
+}
+
+// What is measured, and how: results of two such commands can be compared. Equal devices have a name in place of it.
+void put_command(const OwnRequest& request, Request& identity) {
+  const tasks::Command& command = request.command;
+  if (request.runs.empty()) identity.set("run", command.run);
+  for (const auto& [key, text] :
+       {std::pair("build", &command.build), std::pair("time", &command.time), std::pair("check", &command.check)}) {
+    if (!text->empty()) identity.set(key, *text);
+  }
+  if (command.shell) identity.set("shell", true);
+  if (command.persistent) identity.set("persistent", true);
+}
+
+// Of answers in a library.
+std::string command_hash(const OwnRequest& request, const codegen::ParameterSpace& space,
+                         const tasks::Platform& platform) {
+  search::Programs judge(platform.target);
+  Request identity("tune");
+  identity.set("platform", platform.name).set("space", base::to_hex(space.space(judge).hash()));
+  put_command(request, identity);
+  return base::to_hex(base::hash_bytes(identity.document().to_json()));
+}
+
 // In the order in which they refer to each other.
 struct OwnSession {
   const OwnRequest& request;
   tasks::Platform platform;
   tasks::MeasureSettings measure;
   codegen::ParameterSpace parameters;
+  History history;
   std::unique_ptr<tasks::Measurer> measurer;
   fs::path folder;
   search::Programs judge;
@@ -191,13 +267,16 @@ struct OwnSession {
   search::RunDirectory run;
   SearchSession session;
 
-  OwnSession(const OwnRequest& asked, base::Monitor& monitor)
+  // `turn`: of several sessions that measure side by side; null: it is alone.
+  OwnSession(const OwnRequest& asked, Turn* turn, base::Monitor& monitor)
       : request(asked),
         platform(platform_named_by(asked.device)),
         measure(asked.search.timing.settings(abort_factor, asked.search.threads)),
         parameters(read_space(asked.space)),
-        measurer(tasks::make_command_measurer(asked.command, parameters, measure)),
-        folder(asked.search.out.empty() ? fs::path("runs") / folder_name(parameters, asked) : asked.search.out),
+        history(history_of(asked.search.history, parameters.workload(),
+                           [&](const codegen::Candidate& other) { return parameters.same_point(other); })),
+        measurer(measurer_of(asked, parameters, measure, turn)),
+        folder(folder_of(asked, parameters)),
         judge(platform.target),
         space(parameters.space(judge)),
         scratch("prior"),
@@ -209,7 +288,13 @@ struct OwnSession {
     if (fs::exists(made)) base::replace_file(folder / prior_name, base::read_file(made));
     session.begin(settings());
     note_continued(run, monitor);
+    session.tuning().remember(history.runs);
   }
+
+  std::int64_t recorded() const { return std::int64_t(run.journal().trials().size()); }
+  bool step(std::int64_t, base::Monitor& monitor) { return session.tuning().step(monitor); }
+  bool machine_changed(base::Monitor& monitor) { return session.machine_changed(monitor); }
+  OwnResult finish(bool complete, base::Monitor& monitor);
 
  private:
   const std::string& checked_explorer() const {
@@ -231,15 +316,9 @@ struct OwnSession {
         .set("platform", platform.name)
         .set("source", tasks::command_source)
         .set("model", prior.identity)
-        .set("space", base::to_hex(space.hash()))
-        .set("run", request.command.run);
-    for (const auto& [key, text] :
-         {std::pair("build", &request.command.build), std::pair("time", &request.command.time),
-          std::pair("check", &request.command.check)}) {
-      if (!text->empty()) identity.set(key, *text);
-    }
-    if (request.command.shell) identity.set("shell", true);
-    if (request.command.persistent) identity.set("persistent", true);
+        .set("space", base::to_hex(space.hash()));
+    put_command(request, identity);
+    if (!history.identity.empty()) identity.set("history", history.identity);
     put_settings(request.search, identity.fields());
     return identity.set("batch", batch());
   }
@@ -254,6 +333,7 @@ struct OwnSession {
     settings.budget_seconds = request.search.budget_seconds;
     settings.stop_after = request.search.stop_after;
     if (has_default(parameters)) settings.start = {parameters.standard()};
+    settings.moved = history.best;
     return settings;
   }
 };
@@ -347,17 +427,97 @@ OwnResult result_of(OwnSession& own, bool complete) {
   return result;
 }
 
-}  // namespace
-
-OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor) {
-  check(request);
-  OwnSession own(request, monitor);
-  const bool complete = own.session.run(request.search.trials, monitor);
-  OwnResult result = result_of(own, complete);
+OwnResult OwnSession::finish(bool complete, base::Monitor&) {
+  OwnResult result = result_of(*this, complete);
   base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
   base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  if (complete && result.best && !request.search.library.empty()) {
+    const std::optional<datasets::Trial> best = search::best_trial(run.journal().trials(), parameters.workload());
+    const base::Document context = context_of(request.search.command_line);
+    Library(request.search.library)
+        .record({platform.name, command_hash(request, parameters, platform), tasks::command_source, best->candidate,
+                 best->program_hash, "", best->measurement, std::int64_t(result.trials.size()),
+                 context.at("date").as_string(), context.at("graft").as_string(),
+                 context.at("host").at("cpu").as_string()});
+  }
   return result;
+}
+
+// The library's answer, if it is a point of the space still.
+std::optional<OwnResult> known_result(const OwnRequest& request, const codegen::ParameterSpace& space) {
+  if (request.search.library.empty() || request.search.again) return std::nullopt;
+  const tasks::Platform platform = platform_named_by(request.device);
+  const std::optional<KnownAnswer> known =
+      Library(request.search.library).find(space.workload(), command_hash(request, space, platform));
+  const std::optional<codegen::Candidate> point = known ? space.same_point(known->candidate) : std::nullopt;
+  if (!point) return std::nullopt;
+  OwnResult result;
+  result.workload = space.workload().text();
+  result.platform = platform.name;
+  result.seed = request.search.seed;
+  result.points = space.size();
+  result.combinations = space.combinations();
+  result.best = OwnResult::Best{0, datasets::seconds_of(known->measurement), space.to_document(*point),
+                                tasks::command_line(request.command, space, *point), known->measurement};
+  result.curve = {{known->trials, result.best->seconds}};
+  result.model = "none asked";
+  result.known_since = known->date;
+  result.complete = true;
+  return result;
+}
+
+OwnResult tuned(OwnRequest request, Turn* turn, base::Monitor& monitor) {
+  check(request);
+  const codegen::ParameterSpace space = read_space(request.space);
+  if (std::optional<OwnResult> known = known_result(request, space)) return std::move(*known);
+  if (request.search.watch == 0) {
+    OwnSession own(request, turn, monitor);
+    const bool complete = own.session.run(request.search.trials, monitor);
+    return own.finish(complete, monitor);
+  }
+  request.search.out = folder_of(request, space);
+  const std::vector<fs::path> given = request.search.history;
+  return searched_and_watched(
+      {request.search.out, request.search.trials, request.search.watch},
+      [&](const std::vector<fs::path>& before, std::int64_t trials) {
+        request.search.history = given;
+        request.search.history.insert(request.search.history.end(), before.begin(), before.end());
+        request.search.trials = trials;
+        return std::make_unique<OwnSession>(request, turn, monitor);
+      },
+      monitor);
+}
+
+}  // namespace
+
+OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor) {
+  return tuned(request, nullptr, monitor);
+}
+
+std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor) {
+  std::mutex mutex;
+  base::SharedMonitor shared(monitor);
+  std::vector<OwnResult> results(requests.size());
+  std::vector<std::exception_ptr> faults(requests.size());
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (requests.size() > 1 && !requests[i].search.out.empty())
+      requests[i].search.out /= short_name(requests[i].device);
+    threads.emplace_back([&, i] {
+      Turn turn(mutex);
+      try {
+        results[i] = tuned(requests[i], &turn, shared);
+      } catch (...) {
+        faults[i] = std::current_exception();
+      }
+    });
+  }
+  threads.clear();
+  for (const std::exception_ptr& fault : faults) {
+    if (fault) std::rethrow_exception(fault);
+  }
+  return results;
 }
 
 base::Document to_document(const OwnResult& result) {
@@ -387,8 +547,12 @@ base::Document to_document(const OwnResult& result) {
       .set("combinations", result.combinations)
       .set("importance", std::move(importance))
       .set("model", result.model)
-      .set("complete", result.complete)
-      .set("run", result.folder.string());
+      .set("complete", result.complete);
+  if (result.known_since.empty()) {
+    out.set("run", result.folder.string());
+  } else {
+    out.set("known_since", result.known_since);
+  }
   if (result.points) out.set("points", *result.points);
   if (result.standard_seconds) out.set("default_seconds", *result.standard_seconds);
   base::Document time = base::Document::map();

@@ -34,9 +34,12 @@ struct OwnRequest {
   std::filesystem::path space;  // file (datasets/formats/parameter_spaces.h)
   tasks::Command command;
   std::string device;  // names what the command runs on; "": this machine
+  // Devices of that name, equal ones, that measure side by side: each runs `command` with its own `run`. They may be
+  // others when the search continues. Empty: one, with the command as it is.
+  std::vector<std::string> runs = {};
   std::vector<std::filesystem::path> from;
-  // The settings of the search: all but those of schedules, the library, history and `watch`. Its usual batch is
-  // own_batch, since a command takes longer than what chooses its parameters.
+  // The settings of the search: all but those of schedules. Its usual batch is own_batch, since a command takes longer
+  // than what chooses its parameters.
   TuneRequest search;
 };
 inline constexpr std::int64_t own_batch = 4;
@@ -65,12 +68,18 @@ struct OwnResult {
   std::string model;
   std::filesystem::path folder;
   bool complete = false;
-  std::string failure;  // why there is no best, if the search is complete; else ""
+  std::string known_since;  // date of the best if it is the library's, without a search; else ""
+  std::string failure;      // why there is no best, if the search is complete; else ""
 };
 
-// Runs or continues the search. When it returns, all results are on disk, the best as best.json. UserError for
-// contradictory settings and files, before a folder is made, and for a folder of another request.
+// Returns the library's answer, if it has one for this space and command on the device. Otherwise runs or continues the
+// search. When it returns, all results are on disk, the best as best.json. UserError for contradictory settings and
+// files, before a folder is made, and for a folder of another request.
 OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor);
+// Searches of several devices that are not equal, each with an answer of its own; they measure side by side, while one
+// at a time chooses or learns. Each needs a name and a folder of its own: `out` is one of a folder for each, by name.
+// The others continue where one fails, whose failure is thrown in the end.
+std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor);
 
 // {"workload":...,"platform":...,"best":{"seconds":...,"configuration":{...},"command":...},"curve":...,...}
 base::Document to_document(const OwnResult& result);

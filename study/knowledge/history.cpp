@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -28,24 +29,30 @@ std::filesystem::path before(const std::filesystem::path& out, std::size_t numbe
 }  // namespace
 
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
-                   const codegen::Target& target) {
+                   const Applied& applied) {
   History history;
   std::uint64_t identity = 0;
   for (const std::filesystem::path& path : runs) {
     const search::RunContent run = search::read_run(path);
-    std::map<std::string, std::vector<datasets::Trial>> groups;  // by workload
-    for (const datasets::Trial& trial : run.journal.trials) {
-      if (trial.measurement.status != datasets::Status::ok || !codegen::program(trial.candidate, target)) continue;
+    std::map<std::string, std::pair<codegen::Workload, std::vector<datasets::Trial>>> groups;  // by workload
+    for (datasets::Trial trial : run.journal.trials) {
+      if (trial.measurement.status != datasets::Status::ok) continue;
+      const codegen::Workload of = trial.candidate.workload;
+      std::optional<codegen::Candidate> here = applied(trial.candidate);
+      if (!here) continue;
+      trial.candidate = std::move(*here);
       identity = base::hash_combine(identity, codegen::hash(trial.candidate));
       identity =
           base::hash_combine(identity, base::hash_bytes(fmt::format("{}", datasets::seconds_of(trial.measurement))));
-      groups[trial.candidate.workload.text()].push_back(trial);
+      auto& [own, trials] = groups[of.text()];
+      own = of;
+      trials.push_back(std::move(trial));
     }
-    if (groups.empty()) throw base::UserError(path.string(), "has no trial whose program works here");
-    for (auto& [text, trials] : groups) {
-      const codegen::Workload& own = trials.front().candidate.workload;
+    if (groups.empty()) throw base::UserError(path.string(), "has no trial that works here");
+    for (auto& [text, group] : groups) {
+      auto& [own, trials] = group;
       if (own.key() == workload.key()) {
-        for (const datasets::Trial& best : search::best_trials(trials, own, best_of_each))
+        for (const datasets::Trial& best : search::best_trials(trials, trials.front().candidate.workload, best_of_each))
           history.best.push_back(best.candidate);
       }
       history.runs.push_back(std::move(trials));
@@ -53,6 +60,12 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
   }
   if (!runs.empty()) history.identity = base::to_hex(identity);
   return history;
+}
+
+Applied lowers_on(const codegen::Target& target) {
+  return [&target](const codegen::Candidate& candidate) {
+    return codegen::program(candidate, target) ? std::optional(candidate) : std::nullopt;
+  };
 }
 
 std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,14 +16,18 @@
 namespace graft::study {
 
 struct History {
-  // By run and workload, the ok trials whose schedules can be applied on the target. Never empty ones.
+  // By run and workload, the ok trials that can be applied here. Never empty ones.
   std::vector<std::vector<datasets::Trial>> runs;
   std::vector<codegen::Candidate> best;  // of each run the workload's fastest programs, to look at early
   std::string identity;                  // of all of it; "" for none
 };
-// UserError for a folder that is not a run, or has no such trial.
+// What a recorded candidate is in the space that is searched now; nullopt: nothing.
+using Applied = std::function<std::optional<codegen::Candidate>(const codegen::Candidate&)>;
+// UserError for a folder that is not a run, or has no trial that can be applied.
 History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
-                   const codegen::Target& target);
+                   const Applied& applied);
+// Schedules apply if they lower on the target.
+Applied lowers_on(const codegen::Target& target);
 
 // Folders made by earlier changes of the machine, "OUT.before-1", ..., in order; and the next one.
 std::vector<std::filesystem::path> folders_before(const std::filesystem::path& out);

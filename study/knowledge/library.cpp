@@ -123,7 +123,7 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.platform = document.at("platform").as_string();
   answer.platform_hash = document.at("platform_hash").as_string();
   answer.source = document.at("source").as_string();
-  answer.candidate = codegen::candidate_from(document);
+  answer.candidate = codegen::measured_candidate_from(document);
   if (!codegen::are_dot_products(answer.candidate.sketch->intrinsics))
     throw base::UserError(document.at("sketch").place(), "expected a schedule without micro-kernels of its own");
   answer.program_hash = value_at(document, "program", base::from_hex);

@@ -100,6 +100,31 @@ TEST(KeptMeasurements, AreTheSameInAFile) {
   }
 }
 
+// Rows of a table: of a number and of a word.
+datasets::Dataset table() {
+  datasets::Dataset out = measured(3, 0);
+  out.sketches = {std::make_shared<const codegen::Sketch>(
+      codegen::parse_sketch("sketch t\ncolumns $tile $order{ijk|ikj}\n", "sketch"))};
+  out.workloads = {codegen::Workload("table(name=sum)")};
+  for (datasets::Dataset::Row& row : out.rows) row.arguments.push_back(row.arguments.front() % 2);
+  return out;
+}
+
+TEST(KeptMeasurements, AreRowsOfTablesToo) {
+  const datasets::Dataset given = table();
+  const std::vector<datasets::Dataset> read = kept_measurements_from(to_document({given}));
+  ASSERT_EQ(read.front().rows.size(), 3u);
+  for (std::size_t r = 0; r < 3; ++r)
+    EXPECT_EQ(codegen::hash(read.front().candidate(read.front().rows[r])),
+              codegen::hash(given.candidate(given.rows[r])));
+  datasets::Dataset wrong = table();
+  wrong.rows.front().arguments.back() = 2;  // `order` has two values
+  EXPECT_THROW(kept_measurements_from(to_document({wrong})), base::UserError);
+  wrong = measured(1, 0);
+  wrong.workloads = {codegen::Workload("table(name=sum)")};  // steps of nothing
+  EXPECT_THROW(kept_measurements_from(to_document({wrong})), base::UserError);
+}
+
 TEST(KeptMeasurements, AreReadStrictly) {
   const std::string text = to_document({measured(1, 1)}).to_json();
   const auto with = [&](const std::string& part, const std::string& other) {

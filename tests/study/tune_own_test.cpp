@@ -12,6 +12,7 @@
 #include "base/team.h"
 #include "datasets/dataset.h"
 #include "datasets/formats/format.h"
+#include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "study/flows/train.h"
 #include "study/inputs/field_error.h"
@@ -125,24 +126,144 @@ TEST(TuneOwn, WhatARunMeasuredIsADatasetAndExported) {
   }
 }
 
-TEST(TuneOwn, AModelDoesNotKeepItsMeasurements) {
+TEST(TuneOwn, AModelKeepsItsMeasurements) {
   const base::Folder folder;
   base::Monitor monitor;
   OwnRequest request = valley(folder.path(), "run");
-  request.search.trials = 4;
+  request.device = "old";
+  request.search.trials = 16;
   tune_own(request, monitor);
   TrainRequest train_request;
   train_request.from = {folder / "run"};
   train_request.out = folder / "model.h5";
   base::Team alone;
-  EXPECT_THROW(train(train_request, alone, monitor), FieldError);
+  train(train_request, alone, monitor);
+  const meta::ModelFile file = meta::load_model(folder / "model.h5");
+  ASSERT_EQ(file.kept.size(), 1u);
+  EXPECT_EQ(file.kept.front().platform, "command:old");
+  EXPECT_EQ(file.kept.front().rows.size(), 16u);
+  // More of it is given back: both are learnt from.
+  request.search.trials = 24;
+  tune_own(request, monitor);
+  train_request.base = folder / "model.h5";
+  train_request.out = folder / "more.h5";
+  train(train_request, alone, monitor);
+  EXPECT_EQ(meta::load_model(folder / "more.h5").kept.front().rows.size(), 24u);
+  OwnRequest other = valley(folder.path(), "other");
+  other.search.model = (folder / "more.h5").string();
+  other.search.trials = 4;
+  EXPECT_TRUE(tune_own(other, monitor).best);
+}
+
+// A command that says which device it was.
+std::string on(const base::Folder& folder, const char* device, int milliseconds) {
+  return "echo " + std::string(device) + " >> " + (folder / "used").string() + "; sleep 0.02; echo time " +
+         std::to_string(milliseconds) + " {x} {y}";
+}
+
+TEST(TuneOwn, EqualDevicesShareASearch) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  request.device = "board";
+  request.runs = {on(folder, "a", 5), on(folder, "b", 5)};
+  request.command.run = request.runs.front();
+  request.search.trials = 12;
+  const OwnResult result = tune_own(request, monitor);
+  EXPECT_EQ(result.platform, "command:board");
+  EXPECT_EQ(result.trials.size(), 12u);
+  const std::string used = base::read_file(folder / "used");
+  EXPECT_EQ(std::count(used.begin(), used.end(), '\n'), 12);
+  EXPECT_NE(used.find('a'), std::string::npos);
+  EXPECT_NE(used.find('b'), std::string::npos);
+  // One of them is replaced.
+  request.runs = {on(folder, "c", 5)};
+  request.search.trials = 16;
+  EXPECT_EQ(tune_own(request, monitor).time.measured, 4);
+}
+
+TEST(TuneOwn, OtherDevicesHaveAnswersOfTheirOwn) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest fast = valley(folder.path(), "run"), slow = fast;
+  fast.device = "fast", slow.device = "slow";
+  fast.command.run = on(folder, "a", 5), slow.command.run = on(folder, "b", 7);
+  fast.search.trials = slow.search.trials = 8;
+  const std::vector<OwnResult> results = tune_own_devices({fast, slow}, monitor);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_DOUBLE_EQ(results[0].best.value().seconds, 0.005);
+  EXPECT_DOUBLE_EQ(results[1].best.value().seconds, 0.007);
+  EXPECT_EQ(results[0].folder, folder / "run" / "fast");
+  EXPECT_EQ(results[1].trials.size(), 8u);
+  // A device that cannot be reached does not stop the other.
+  slow.command.run = "/nowhere/at-all {x} {y}", slow.command.shell = false;
+  slow.search.out = fast.search.out = folder / "again";
+  EXPECT_THROW(tune_own_devices({fast, slow}, monitor), base::Failure);
+  EXPECT_TRUE(std::filesystem::exists(folder / "again" / "fast" / "best.json"));
+}
+
+TEST(TuneOwn, TheLibraryAnswers) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  request.search.library = folder / "answers";
+  const OwnResult found = tune_own(request, monitor);
+  request.search.out = folder / "other";
+  const OwnResult known = tune_own(request, monitor);
+  EXPECT_FALSE(known.known_since.empty());
+  EXPECT_EQ(known.best.value().configuration, found.best.value().configuration);
+  EXPECT_EQ(known.best->command, found.best->command);
+  EXPECT_FALSE(std::filesystem::exists(folder / "other"));
+  // The answer is for this command on this device.
+  OwnRequest other = request;
+  other.device = "board";
+  other.search.trials = 2;
+  EXPECT_EQ(tune_own(other, monitor).trials.size(), 2u);
+  request.search.again = true;
+  request.search.trials = 4;
+  request.search.out = folder / "again";
+  EXPECT_EQ(tune_own(request, monitor).trials.size(), 4u);
+}
+
+TEST(TuneOwn, EarlierRunsAreHistory) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest before = valley(folder.path(), "before");
+  before.search.trials = 64;
+  const OwnResult earlier = tune_own(before, monitor);
+  OwnRequest request = valley(folder.path(), "run");
+  request.search.history = {folder / "before"};
+  request.search.trials = 6;
+  const OwnResult result = tune_own(request, monitor);
+  EXPECT_DOUBLE_EQ(result.best.value().seconds, earlier.best.value().seconds);
+  std::ofstream(folder / "valley.yaml") << "parameters: {other: [1, 2]}\n";
+  request.command.run = "echo time {other}", request.command.build.clear();
+  request.search.out = folder / "third";
+  EXPECT_THROW(tune_own(request, monitor), base::UserError);
+}
+
+TEST(TuneOwn, AnotherMachineIsNoticed) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  OwnRequest request = valley(folder.path(), "run");
+  // Twice as slow from the 20th time on.
+  const std::string count = (folder / "count").string();
+  request.command.run = "echo . >> " + count + "; if [ $(wc -l < " + count +
+                        ") -gt 20 ]; then f=2; else f=1; fi; echo time $((f * (100 + ({x} - 11) * ({x} - 11) * 4 + "
+                        "({y} - 6) * ({y} - 6))))";
+  request.search.trials = 40;
+  request.search.watch = 8;
+  const OwnResult result = tune_own(request, monitor);
+  EXPECT_TRUE(std::filesystem::exists(folder / "run.before-1"));
+  EXPECT_FALSE(std::filesystem::exists(folder / "run.before-2"));
+  EXPECT_GE(result.best.value().seconds, 0.2);
 }
 
 TEST(TuneOwn, RefusesWhatDoesNotGoWithACommand) {
   const base::Folder folder;
   base::Monitor monitor;
   OwnRequest request = valley(folder.path(), "run");
-  request.search.library = folder / "library";
+  request.search.again = true;  // without a library
   EXPECT_THROW(tune_own(request, monitor), FieldError);
   request = valley(folder.path(), "run");
   request.from = {folder / "missing.h5"};

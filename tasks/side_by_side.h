@@ -1,0 +1,16 @@
+// Several equal devices as one: each of a batch is measured by whichever is free. For boards of one kind, which give
+// the same answer for the same program.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tasks/measurer.h"
+
+namespace graft::tasks {
+
+// One thread for each of the members, at least one. Results are passed on from the calling thread as they come, not in
+// the order of the batch. What a member throws ends all of them, and is thrown on.
+std::unique_ptr<Measurer> side_by_side(std::vector<std::unique_ptr<Measurer>> members);
+
+}  // namespace graft::tasks
