@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "search/run_directory.h"
+#include "search/usual_selection.h"
 
 namespace graft::search {
 namespace {
@@ -60,7 +61,7 @@ AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings&
       start_(distinct(settings.start)),
       known_(distinct(settings.known, start_)),
       moved_(distinct(settings.moved, joined(start_, known_))),
-      scorer_(task_.programs, settings.threads, settings.selection, settings.seed),
+      scorer_(task_.programs, settings.threads, selection_in(task_.space, settings.selection), settings.seed),
       explorer_(explorer != nullptr ? std::move(explorer)
                                     : make_explorer(settings.explorer, task_.space, settings.seed, settings.selection)),
       random_(make_explorer("random", task_.space, settings.seed)) {

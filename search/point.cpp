@@ -36,4 +36,9 @@ codegen::Candidate candidate_at(const Point& point, const codegen::Space& space)
   return candidate;
 }
 
+bool is_of_tables(const codegen::Space& space) {
+  return std::all_of(space.sketches().begin(), space.sketches().end(),
+                     [](const codegen::SketchSpace& part) { return !part.sketch->columns.empty(); });
+}
+
 }  // namespace graft::search

@@ -22,4 +22,7 @@ std::optional<Point> point_of(const codegen::Candidate& candidate, const codegen
 // Need not be valid (codegen/schedule/space.h).
 codegen::Candidate candidate_at(const Point& point, const codegen::Space& space);
 
+// Whether all that the space has are rows of tables.
+bool is_of_tables(const codegen::Space& space);
+
 }  // namespace graft::search

@@ -4,7 +4,8 @@
     tables.py FOLDER... --graft PROGRAM [--seeds 20] [--evaluations 200] [--strategies a,b] [--out figures.json]
 
 Each FOLDER has the caches of one kernel, NAME.json or NAME.json.gz of each GPU (Kernel Tuner's format), two GPUs or
-more. In turn each GPU is the one that is tuned. Contenders: the strategies of Kernel Tuner; `graft replay` with a
+more. In turn each GPU is the one that is tuned. Contenders: the strategies of Kernel Tuner; TPE of Optuna, if
+"optuna_tpe" is among --strategies; `graft replay` with a
 model that graft train made of the folder's other GPUs ("graft, prior"); and `graft replay --model scratch`.
 
 All search the same points, those of the cache. An evaluation is a distinct configuration that a contender asks for,
@@ -37,6 +38,8 @@ BUDGETS = (10, 25, 50, 100, 200)
 NEAR = 0.95
 RESAMPLES = 1000
 PRIOR, SCRATCH = "graft, prior", "graft, scratch"
+TPE = "optuna_tpe"  # of Optuna, in place of a strategy
+ASKED_FOR_EACH = 50
 
 
 def read_cache(path):
@@ -90,6 +93,36 @@ def by_kernel_tuner(document, cache, strategy, seed, evaluations):
     return list(times.values())
 
 
+def by_optuna(document, seed, evaluations):
+    """TPE; a point that is not in the table is told as pruned, and is no evaluation. Numbers are in their order."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+    values = {}
+    for name, all_values in document["tune_params"].items():
+        numbers = all(isinstance(value, (int, float)) for value in all_values)
+        values[name] = (sorted(all_values) if numbers else all_values, numbers)
+    times = {}
+    for _ in range(ASKED_FOR_EACH * evaluations):
+        if len(times) >= evaluations:
+            break
+        trial, point = study.ask(), {}
+        for name, (all_values, numbers) in values.items():
+            last = len(all_values) - 1
+            at = trial.suggest_int(name, 0, last) if numbers else trial.suggest_categorical(name, range(last + 1))
+            point[name] = all_values[at]
+        key = ",".join(str(point[name]) for name in values)
+        entry = document["cache"].get(key)
+        if entry is None or not is_time(entry["time"]):
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, math.log(entry["time"]))
+        if entry is not None:
+            times.setdefault(key, entry["time"])
+    return list(times.values())
+
+
 def run(program, *arguments):
     done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
@@ -124,14 +157,18 @@ def compared(folder, arguments, work):
         model = work / f"without-{gpu}.h5"
         run(arguments.graft, "train", *others, "--out", model)
         optimum = min(entry["time"] for entry in document["cache"].values() if is_time(entry["time"]))
-        own = {name: [] for name in [PRIOR, SCRATCH, *arguments.strategies.split(",")]}
+        own = {name: [] for name in [PRIOR, SCRATCH, *filter(None, arguments.strategies.split(","))]}
         for seed in range(1, arguments.seeds + 1):
             for name in own:
                 if name in (PRIOR, SCRATCH):
                     which = model if name == PRIOR else "scratch"
                     own[name].append(by_graft(arguments.graft, work / f"{gpu}.h5", which, seed, arguments.evaluations))
                 else:
-                    times = by_kernel_tuner(document, work / f"{gpu}.json", name, seed, arguments.evaluations)
+                    if name == TPE:
+                        times = by_optuna(document, seed, arguments.evaluations)
+                    else:
+                        cache = work / f"{gpu}.json"
+                        times = by_kernel_tuner(document, cache, name, seed, arguments.evaluations)
                     own[name].append(speeds(times, optimum, arguments.evaluations))
         out[gpu] = own
         print(f"{folder.name}, {gpu}: done", file=sys.stderr, flush=True)

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "search/point.h"
 
 namespace graft::search {
 Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const EvolutionSettings& settings,
@@ -15,9 +16,7 @@ Evolution::Evolution(const codegen::Space& space, std::uint64_t seed, const Evol
       selection_(selection),
       stream_(seed, "evolution"),
       arms_(space.sketches().size()) {
-  const bool is_table = std::all_of(space.sketches().begin(), space.sketches().end(),
-                                    [](const codegen::SketchSpace& part) { return !part.sketch->columns.empty(); });
-  if (is_table && space.size() <= double(settings.most_rows)) rows_ = space.listed();
+  if (is_of_tables(space) && space.size() <= double(settings.most_rows)) rows_ = space.listed();
 }
 
 bool Evolution::is_open(const Arm& arm) const {

@@ -54,6 +54,33 @@ TEST(Own, KilledTwentyTimesNothingIsLostOrMeasuredTwice) {
   expect_distinct(all);
 }
 
+TEST(Own, DevicesHaveCommandsOfTheirOwn) {
+  const base::Folder folder;
+  write_space(folder.path());
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {
+        "tune",  (folder / "space.yaml").string(), "--time", "time:us", "--repetitions", "1", "--trials", "6",
+        "--out", (folder / "run").string()};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  // A comma in a command separates nothing.
+  const std::string fast = "=sh -c 'echo time $((100 + {x} + {y})), ok'",
+                    slow = "=sh -c 'echo time $((200 + {x} + {y}))'";
+  const base::Document result =
+      json_of(with({"--device", "fast" + fast, "--device", "slow" + slow, "--device", "fast" + fast}));
+  const base::Document::List& devices = result.at("devices").as_list();
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].at("platform").as_string(), "command:fast");
+  EXPECT_EQ(devices[1].at("platform").as_string(), "command:slow");
+  EXPECT_LT(devices[0].at("best").at("seconds").as_number(), 2e-4);
+  EXPECT_GE(devices[1].at("best").at("seconds").as_number(), 2e-4);
+  EXPECT_EQ(recorded(folder / "run" / "fast" / "journal.jsonl").size(), 6u);
+  EXPECT_EQ(graft(with({"--device", "fast" + fast, "--run", "true {x} {y}"})).exit_code, 2);
+  EXPECT_EQ(graft(with({"--device", "fast" + fast, "--device", "slow"})).exit_code, 2);
+  EXPECT_EQ(graft(with({"--device", "slow"})).exit_code, 2);
+}
+
 TEST(Own, TheStencilOfTheExamplesIsTunedCheckedShownAndExported) {
   const std::filesystem::path examples = std::filesystem::path(GRAFT_SOURCE_DIR) / "examples" / "own";
   const base::Folder folder;

@@ -13,6 +13,7 @@
 #include "search/explorer.h"
 #include "search/point.h"
 #include "search/tuning.h"
+#include "search/usual_selection.h"
 #include "tests/search/support.h"
 
 namespace graft::search {
@@ -228,6 +229,16 @@ TEST(Selections, EachIsASearch) {
     }
   }
   EXPECT_EQ(distinct.size(), 16u) << "each makes a difference";
+}
+
+TEST(Selection, IsByExpectedImprovementAmongRowsOfTables) {
+  const codegen::Sketch sketch = codegen::parse_sketch("sketch t\ncolumns $tile $unroll\n", "sketch");
+  const codegen::Space rows(
+      codegen::Workload("table(name=t)"),
+      {{std::make_shared<const codegen::Sketch>(sketch), {{"tile", {0}, {{1}, {2}}}, {"unroll", {1}, {{1}, {2}}}}}});
+  EXPECT_EQ(selection_in(rows, {}).acquisition, Acquisition::ei);
+  EXPECT_EQ(selection_in(rows, {.random_share = 0.5}).acquisition, Acquisition::mean);  // as asked
+  EXPECT_EQ(selection_in(space(), {}), SelectionSettings{});
 }
 
 }  // namespace
