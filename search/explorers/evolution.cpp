@@ -98,13 +98,24 @@ std::vector<codegen::Candidate> Evolution::restarted(int count, const std::vecto
   return chosen;
 }
 
+std::vector<codegen::Candidate> Evolution::neighbours(int count, const std::vector<Scored>& seen) {
+  std::vector<codegen::Candidate> chosen;
+  if (best_measured_.empty()) return chosen;
+  for (const Scored& one : seen) {
+    if (int(chosen.size()) == count) break;
+    if (space_.choices_apart(one.candidate, best_measured_.front().candidate) == 1 && proposed_.take(one.program))
+      chosen.push_back(one.candidate);
+  }
+  return chosen;
+}
+
 Proposal Evolution::proposal(int count, Scorer& scorer) {
   round_ = base::hash_combine(base::hash_combine(seed_, std::uint64_t(told_)), std::uint64_t(asked_since_++));
   stream_ = base::Stream(round_, "evolution");
   children_ = 0;
   const int random = random_of(count, selection_);
   const std::vector<Scored> seen = population(scorer);
-  std::vector<codegen::Candidate> restarts;
+  std::vector<codegen::Candidate> restarts;  // and neighbours
   const int restarting = scorer.has_model() ? int(settings_.restart_share * count) : 0;
   if (restarting > 0 && rows_.empty()) {
     std::vector<codegen::Candidate> first;
@@ -112,8 +123,10 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
     restarts = restarted(restarting, bred(first, settings_.generations, scorer));
   } else if (restarting > 0) {
     restarts = restarted(restarting, seen);
+    const std::vector<codegen::Candidate> near = neighbours(int(settings_.near_share * count), seen);
+    restarts.insert(restarts.end(), near.begin(), near.end());
   }
-  const int believed = count - random - int(restarts.size());
+  const int believed = std::max(0, count - random - int(restarts.size()));
 
   Proposal found;
   std::vector<codegen::Candidate>& batch = found.chosen;

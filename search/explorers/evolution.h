@@ -7,6 +7,9 @@
 // A model that is wrong about a part of the space never proposes it, and the first population soon becomes uniform.
 // A share of each batch is therefore the best of a second population, which restarts from random programs and
 // so ends at any peak of the model; they differ from the fastest measured and from each other (multi-start search).
+//
+// A table whose rows are looked at each has nothing bred from its fastest, which a share of each batch makes up for: the
+// best of its neighbours, however little the model thinks of them (a step of local search).
 #pragma once
 
 #include <cstddef>
@@ -29,6 +32,7 @@ struct EvolutionSettings {
   int first_looks = 4;         // trials of a sketch before it may be closed
   double optimism = 0.5;       // of the bound: log speed per sqrt(log(all trials) / trials of the sketch)
   double restart_share = 0.3;  // of the batch: from the population that restarts
+  double near_share = 0.3;     // of the batch, among rows that are looked at each: one choice apart from the fastest
   int least_difference = 3;    // choices in which these differ from the fastest measured and from each other
   int unlike = 8;              // the number of these fastest
   std::int64_t most_rows = 32768;  // of a table, to look at each
@@ -55,6 +59,8 @@ class Evolution : public Explorer {
   std::size_t parent(std::size_t count, base::Stream& stream) const;
   // One candidate for each distinct program of `first` and the generations bred from it, best first.
   std::vector<Scored> bred(const std::vector<codegen::Candidate>& first, int generations, Scorer& scorer);
+  // The best of those seen that differ from the fastest measured in one choice, at most `count`, not proposed before.
+  std::vector<codegen::Candidate> neighbours(int count, const std::vector<Scored>& seen);
   // What the batch is chosen from, best first: bred from the fastest measured, or all rows of a table.
   std::vector<Scored> population(Scorer& scorer);
   // The best of those seen when a population restarts, at most `count`, not proposed before.

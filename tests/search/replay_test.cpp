@@ -130,6 +130,58 @@ TEST(Replay, SearchesTablesWithEveryExplorer) {
   EXPECT_EQ(rows.counts().made, 29);  // nothing is made of a row more than once
 }
 
+// Scores a row by how far it is from all that it was adapted on.
+class Farthest final : public NearestRow {
+ public:
+  meta::Scores score(const features::Encoded& programs) const override {
+    meta::Scores scores{std::vector<float>(std::size_t(programs.rows.rows), INFINITY),
+                        std::vector<float>(std::size_t(programs.rows.rows))};
+    for (std::int64_t r = 0; r < programs.rows.rows; ++r) {
+      for (const meta::Examples& group : known) {
+        for (std::int64_t s = 0; s < group.size(); ++s) {
+          float distance = 0;
+          for (std::int64_t c = 0; c < programs.rows.columns; ++c)
+            distance += std::pow(programs.rows.at(r, c) - group.features.rows.at(s, c), 2.0f);
+          scores.mean[std::size_t(r)] = std::min(scores.mean[std::size_t(r)], distance);
+        }
+      }
+    }
+    return scores;
+  }
+  std::unique_ptr<meta::CostModel> fitted(std::span<const meta::Examples> examples) const override {
+    auto model = std::make_unique<Farthest>();
+    model->known.assign(examples.begin(), examples.end());
+    return model;
+  }
+  std::unique_ptr<meta::CostModel> clone() const override { return std::make_unique<Farthest>(*this); }
+};
+
+TEST(AskTell, LooksNearTheFastestRowWhateverTheModelThinks) {
+  const datasets::Dataset dataset = table();
+  const features::Encoding columns =
+      features::made_for(features::encoding_named("columns"), datasets::joined_tables({&dataset, 1}).schema);
+  Programs rows(dataset.target, &columns);
+  const Recording recording = recorded(dataset, dataset.workloads.front(), rows);
+  const Farthest prior;
+  AskTellSettings settings;
+  settings.selection.random_share = 0;
+  AskTell search({recording.space, rows, "x"}, &prior, settings);
+  std::vector<datasets::Trial> told;
+  for (const datasets::Trial& trial : recording.trials) {
+    const std::vector<std::int64_t>& arguments = trial.candidate.arguments;
+    if (arguments[0] == 32 && arguments[1] < 2) told.push_back(trial);
+  }
+  ASSERT_EQ(told.size(), 2u);
+  const codegen::Candidate fastest = told.front().candidate;  // order 0
+  search.tell(told);
+  const std::vector<codegen::Candidate> batch = search.ask(10);
+  EXPECT_EQ(batch.size(), 10u);
+  EXPECT_GE(
+      std::count_if(batch.begin(), batch.end(),
+                    [&](const codegen::Candidate& each) { return recording.space.choices_apart(each, fastest) == 1; }),
+      3);
+}
+
 // Every explorer, with and without a model: recorded programs only, none twice, equal for a seed with any threads.
 TEST(Replay, IsTheSameForASeedWithOneThreadAndWithTwo) {
   const datasets::Dataset dataset = dataset_of(space_of_two_sketches());
