@@ -25,7 +25,8 @@ class Scorer {
   int threads() const { return threads_; }
   codegen::Judge& judge() { return programs_; }  // of what the space's points come to
 
-  // The acquisition's values for the model's scores (by default these scores), higher is better; -infinity for a
+  // The acquisition's values for the model's scores (by default these scores), higher is better; of many candidates
+  // only the highest by score have their spreads looked at, the others come after them by score; -infinity for a
   // candidate that does not lower. In the candidates' order.
   std::vector<float> scores(std::span<const codegen::Candidate> candidates);
   // The model's own scores, whatever the acquisition; otherwise the same.
