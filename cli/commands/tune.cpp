@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -87,44 +86,23 @@ int tune_network(const Flags& flags, Session& session) {
 
 // The result of a search, and what became of it.
 template <class Result>
-int shown(const Result& result, bool found, Session& session) {
+int shown(const Result& result, Session& session) {
   session.output.add(study::to_document(result));
   print(result, session.output);
   if (!result.complete) {
     session.progress.note(interruption);
     return interrupted;
   }
-  if (found) return done;
+  if (result.failure.empty()) return done;
   session.output.finish();
   throw base::Failure(result.failure);
 }
 
 int tune_own(const Flags& flags, Session& session) {
   flags.network.refuse_for_others();
-  const std::vector<study::OwnRequest> requests =
-      flags.own.requests(flags.workload, flags.platform, flags.start, search_of(flags, session));
-  if (requests.size() == 1) {
-    const study::OwnResult result = study::tune_own(requests.front(), session.progress);
-    return shown(result, result.best.has_value(), session);
-  }
-  const std::vector<study::OwnResult> results = study::tune_own_devices(requests, session.progress);
-  base::Document devices = base::Document::list();
-  for (const study::OwnResult& result : results) {
-    devices.push(study::to_document(result));
-    if (&result != &results.front()) session.output.line("");
-    print(result, session.output);
-  }
-  session.output.json().set("devices", std::move(devices));
-  if (std::any_of(results.begin(), results.end(), [](const study::OwnResult& each) { return !each.complete; })) {
-    session.progress.note(interruption);
-    return interrupted;
-  }
-  for (const study::OwnResult& result : results) {
-    if (result.best) continue;
-    session.output.finish();
-    throw base::Failure(result.failure);
-  }
-  return done;
+  const auto requests = flags.own.requests(flags.workload, flags.platform, flags.start, search_of(flags, session));
+  return requests.size() == 1 ? shown(study::tune_own(requests.front(), session.progress), session)
+                              : shown(study::tune_own_devices(requests, session.progress), session);
 }
 
 int tune(const Flags& flags, Session& session) {
@@ -132,8 +110,7 @@ int tune(const Flags& flags, Session& session) {
   flags.own.refuse_for_others();
   if (names_network(flags.workload)) return tune_network(flags, session);
   flags.network.refuse_for_others();
-  const study::TuneResult result = study::tune(request_of(flags, session), session.progress);
-  return shown(result, result.answer.has_value(), session);
+  return shown(study::tune(request_of(flags, session), session.progress), session);
 }
 
 }  // namespace

@@ -91,4 +91,11 @@ void print(const study::OwnResult& result, Output& out) {
   out.line("  " + result.best->command);
 }
 
+void print(const study::OwnResults& results, Output& out) {
+  for (const study::OwnResult& device : results.devices) {
+    if (&device != &results.devices.front()) out.line("");
+    print(device, out);
+  }
+}
+
 }  // namespace graft::cli

@@ -9,5 +9,6 @@ namespace graft::cli {
 
 void print(const study::TuneResult& result, Output& out);
 void print(const study::OwnResult& result, Output& out);
+void print(const study::OwnResults& results, Output& out);
 
 }  // namespace graft::cli

@@ -94,7 +94,7 @@ def by_kernel_tuner(document, cache, strategy, seed, evaluations):
 
 
 def by_optuna(document, seed, evaluations):
-    """TPE; a point that is not in the table is told as pruned, and is no evaluation. Numbers are in their order."""
+    """TPE; a point that is not in the table is told as pruned, and does not count. Numbers are in their order."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)

@@ -241,7 +241,7 @@ void put_command(const OwnRequest& request, Request& identity) {
   if (command.persistent) identity.set("persistent", true);
 }
 
-// Of answers in a library.
+// What an answer in a library is for.
 std::string command_hash(const OwnRequest& request, const codegen::ParameterSpace& space,
                          const tasks::Platform& platform) {
   search::Programs judge(platform.target);
@@ -495,10 +495,11 @@ OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor) {
   return tuned(request, nullptr, monitor);
 }
 
-std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor) {
+OwnResults tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor) {
   std::mutex mutex;
   base::SharedMonitor shared(monitor);
-  std::vector<OwnResult> results(requests.size());
+  OwnResults results;
+  results.devices.resize(requests.size());
   std::vector<std::exception_ptr> faults(requests.size());
   std::vector<std::jthread> threads;
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -507,7 +508,7 @@ std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::
     threads.emplace_back([&, i] {
       Turn turn(mutex);
       try {
-        results[i] = tuned(requests[i], &turn, shared);
+        results.devices[i] = tuned(requests[i], &turn, shared);
       } catch (...) {
         faults[i] = std::current_exception();
       }
@@ -516,6 +517,11 @@ std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::
   threads.clear();
   for (const std::exception_ptr& fault : faults) {
     if (fault) std::rethrow_exception(fault);
+  }
+  results.complete = std::all_of(results.devices.begin(), results.devices.end(),
+                                 [](const OwnResult& device) { return device.complete; });
+  for (const OwnResult& device : results.devices) {
+    if (results.complete && results.failure.empty()) results.failure = device.failure;
   }
   return results;
 }
@@ -562,6 +568,12 @@ base::Document to_document(const OwnResult& result) {
       .set("learning", result.time.learning)
       .set("measured", result.time.measured);
   return out.set("time", std::move(time));
+}
+
+base::Document to_document(const OwnResults& results) {
+  base::Document devices = base::Document::list();
+  for (const OwnResult& device : results.devices) devices.push(to_document(device));
+  return base::Document::map().set("devices", std::move(devices));
 }
 
 // In the order in which they refer to each other.

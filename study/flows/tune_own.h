@@ -79,10 +79,17 @@ OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor);
 // Searches of several devices that are not equal, each with an answer of its own; they measure side by side, while one
 // at a time chooses or learns. Each needs a name and a folder of its own: `out` is one of a folder for each, by name.
 // The others continue where one fails, whose failure is thrown in the end.
-std::vector<OwnResult> tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor);
+struct OwnResults {
+  std::vector<OwnResult> devices;  // in the order of the requests
+  bool complete = false;           // all of them
+  std::string failure;             // of the first device that has no best, if all are complete; else ""
+};
+OwnResults tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor);
 
 // {"workload":...,"platform":...,"best":{"seconds":...,"configuration":{...},"command":...},"curve":...,...}
 base::Document to_document(const OwnResult& result);
+// {"devices":[...]}
+base::Document to_document(const OwnResults& results);
 
 // The search alone, for whoever measures by other means.
 class OwnSearch {

@@ -1,4 +1,4 @@
-// Private to this folder: a search that looks every so many trials whether the machine is still as fast as it was. What
+// Private to this folder: a search that looks at intervals of some trials whether the machine is still as fast as it was. What
 // another machine measured becomes history.
 #pragma once
 

@@ -92,7 +92,7 @@ TEST(TuneOwn, LearnsFromWhatOthersMeasured) {
   request.search.trials = 9;
   const OwnResult with = tune_own(request, monitor);
   ASSERT_TRUE(with.best);
-  EXPECT_LE(with.best->seconds, 0.210);
+  EXPECT_LE(with.best->seconds, 0.24);  // the default has 1.1
   EXPECT_TRUE(std::filesystem::exists(folder / "after" / "prior.h5"));
   request.search.trials = 12;
   EXPECT_EQ(tune_own(request, monitor).time.measured, 3);
@@ -189,7 +189,9 @@ TEST(TuneOwn, OtherDevicesHaveAnswersOfTheirOwn) {
   fast.device = "fast", slow.device = "slow";
   fast.command.run = on(folder, "a", 5), slow.command.run = on(folder, "b", 7);
   fast.search.trials = slow.search.trials = 8;
-  const std::vector<OwnResult> results = tune_own_devices({fast, slow}, monitor);
+  const OwnResults all = tune_own_devices({fast, slow}, monitor);
+  EXPECT_TRUE(all.complete && all.failure.empty());
+  const std::vector<OwnResult>& results = all.devices;
   ASSERT_EQ(results.size(), 2u);
   EXPECT_DOUBLE_EQ(results[0].best.value().seconds, 0.005);
   EXPECT_DOUBLE_EQ(results[1].best.value().seconds, 0.007);
