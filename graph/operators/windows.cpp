@@ -197,9 +197,9 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
 
   Axes axes = by.axes(), reduced = {{"i", by.in}};
   Index element = {"b", by.of_group(by.out, "o")}, x = {"b", by.of_group(by.in, "i")};
-  Axes weight_axes = {{"c", by.groups * by.in}, {"o", by.out}};
-  Index weight = index_of(weight_axes), w = {by.of_group(by.in, "i"), "o"}, kept = w;
-  bool x_is_padded = false, w_is_padded = false;
+  Axes weight_axes = {{"c", by.groups * by.in}};
+  Index weight = {"c", "o"}, w = {by.of_group(by.in, "i"), "o"}, kept = {by.of_group(by.in, "i")};
+  bool x_is_padded = false, w_is_copied = false;
   for (std::size_t d = 0; d < windows.size(); ++d) {
     const Window& window = windows[d];
     const auto& [offset, shift, first, taps] = phases[d];
@@ -214,17 +214,21 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
     weight_axes.push_back({e, s});
     weight_axes.push_back({v, taps});
     weight.push_back(fmt::format("{} + {}", form(s, v, s * first + shift), e));
-    w_is_padded |= s * first + shift < 0 || s * (first + taps) + shift - 1 >= window.kernel;
+    w_is_copied |= (s > 1 && taps > 1) || s * first + shift < 0 || s * (first + taps) + shift - 1 >= window.kernel;
     kept.push_back(e);
     kept.push_back(v);
     w.push_back(weight.back());
   }
-  if (w_is_padded)
+  // Weights that are padded, or of several steps, which packing could not turn: the results' channels are innermost, so
+  // that vectors can run along them.
+  weight_axes.push_back({"o", by.out});
+  kept.push_back("o");
+  if (w_is_copied)
     expression.stage("W", call.type(0), weight_axes, fmt::format("pad({})", expression.operand(1, weight)));
   const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
   expression.stage(aligned ? "S" : result, call.type(0), axes,
                    fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
-                               w_is_padded ? load("W", kept) : expression.operand(1, w)),
+                               w_is_copied ? load("W", kept) : expression.operand(1, w)),
                    "+=", reduced, element);
   if (!aligned) return;
   const Axes all = joined({{"b", by.batch}, {"c", by.groups * by.out}}, spatial_axes(windows));

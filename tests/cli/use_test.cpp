@@ -339,7 +339,7 @@ TEST(Layouts, AreChosenAndRecorded) {
   };
   const base::Finished wrong = graft(tune("blocked"));
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_NE(wrong.err.find("--layouts: 'blocked' is neither given nor free"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("--layouts: 'blocked' is not given, free or default"), std::string::npos) << wrong.err;
   const base::Document result = json_of(tune("free"));
   EXPECT_EQ(result.at("statuses").find("wrong_result"), nullptr);
   EXPECT_GE(result.at("statuses").at("ok").as_integer(), 20);

@@ -307,7 +307,7 @@ TEST(Quantised, ZeroPointsLeaveProductsOfBytes) {
   EXPECT_FALSE(contains(text, "- 7) *")) << text;
 }
 
-// Three channels are no group of four bytes, and so windows of three become four wide, the last weights being zeros.
+// Three channels do not make a group of four bytes, and so windows of three become four wide, the last weights being zeros.
 TEST(Quantised, WindowsOfFewChannelsGetZerosForDotProducts) {
   for (const std::int64_t channels : {3, 4}) {
     GraphFile graph;

@@ -41,7 +41,7 @@ class Tune(InFolder):
             self.few(trials="many")
         with self.assertRaisesRegex(TypeError, "history: expected"):
             self.few(history="one")
-        with self.assertRaisesRegex(graft.Mistake, "layouts: 'fre' is neither given nor free"):
+        with self.assertRaisesRegex(graft.Mistake, "layouts: 'fre' is not given, free or default"):
             self.few(layouts="fre")
         with self.assertRaisesRegex(graft.Mistake, "run was made with explorer random"):
             self.few()

@@ -156,7 +156,7 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_TRUE(given.in_blocks.empty());
   EXPECT_EQ(given.kernels.size(), 3u);
 
-  // Whatever was chosen is what is built, and it is right.
+  // The choice is built, and it is right.
   const Network network = network_of(free);
   ASSERT_EQ(network.plan.kernels.size(), free.kernels.size());
   for (std::size_t k = 0; k < free.kernels.size(); ++k) {
