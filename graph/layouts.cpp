@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -26,7 +27,7 @@ using codegen::Role;
 using codegen::Workload;
 
 constexpr std::int64_t fewest_channels = 4;  // side by side
-constexpr std::size_t most_states = 4096;
+constexpr std::size_t most_states = 4096, most_calls = 4096, most_dimensions = 8;
 
 std::int64_t product(std::span<const std::int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies<>());
@@ -79,10 +80,12 @@ std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& tar
     });
   });
   std::vector<std::int64_t> blocks(plan.buffers.size());
-  if (!convolves || lanes < fewest_channels) return blocks;
+  if (!convolves || lanes < fewest_channels || plan.calls.size() > most_calls) return blocks;
   for (std::size_t w = 0; w < plan.buffers.size(); ++w) {
     const Plan::Buffer& whole = plan.buffers[w];
-    if (whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena || whole.shape.size() < 3) continue;
+    if (whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena || whole.shape.size() < 3 ||
+        whole.shape.size() > most_dimensions)
+      continue;
     const std::int64_t behind = behind_channels(whole.shape);
     // Where nothing lies behind the channels, blocks are the same order.
     if (behind < 2) continue;
@@ -115,7 +118,8 @@ class FormMaker {
   std::vector<Forms::Form> forms_of(const Plan::Call& call) {
     const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
     const std::size_t operands = call.operands.size();
-    std::vector<Forms::Form> forms = {{own, std::vector<bool>(operands + 1), std::vector<Layout>(operands)}};
+    std::vector<Forms::Form> forms = {
+        {own, std::vector<bool>(operands + 1), std::vector<Forms::Form::Constant>(operands)}};
     const std::vector<int> tensors = tensors_of(own.computation(), operands);
     std::vector<bool> all(operands + 1);
     for (std::size_t o = 0; o <= operands; ++o) all[o] = tensors[o] >= 0 && blocks_[std::size_t(buffer(call, o))] > 0;
@@ -168,7 +172,7 @@ class FormMaker {
     const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
     const Computation& computation = own.computation();
     if (is_in_any_order(call, computation, tensors, wanted))
-      return Forms::Form{own, wanted, std::vector<Layout>(call.operands.size())};
+      return Forms::Form{own, wanted, std::vector<Forms::Form::Constant>(call.operands.size())};
     std::map<std::string, Layout> layouts;
     std::string key = std::to_string(call.kernel);
     for (std::size_t o = 0; o < wanted.size(); ++o) {
@@ -194,11 +198,12 @@ class FormMaker {
     if (!stored) return std::nullopt;
     Workload workload = codegen::parse_workload(codegen::to_text(stored->computation));
     if (!codegen::schedules_together(workload.padded(), target_)) return std::nullopt;
-    Forms::Form form{std::move(workload), {}, std::vector<Layout>(operands)};
+    Forms::Form form{std::move(workload), {}, std::vector<Forms::Form::Constant>(operands)};
     for (const codegen::Tensor& tensor : stored->computation.tensors) {
       const auto layout = stored->layouts.find(tensor.name);
       if (tensor.role == Role::constant && layout != stored->layouts.end())
-        form.constants[std::size_t(operand_of(tensor))] = layout->second;
+        form.constants[std::size_t(operand_of(tensor))] = {layout->second,
+                                                           codegen::logical_shape(layout->second, tensor.shape)};
     }
     return form;
   }
@@ -221,11 +226,12 @@ double bytes_copied(const Plan& plan, const Plan::Call& call, const Forms::Form&
   return bytes;
 }
 
-// The elements of a constant in stored order.
-Known stored_known(const Array& array, const Layout& layout) {
-  const Shape shape = *codegen::stored_shape(layout, array.shape);
-  std::vector<std::int64_t> logical(array.shape.size(), 1);
-  for (std::size_t d = logical.size(); d-- > 1;) logical[d - 1] = logical[d] * array.shape[d];
+// The elements of a constant in stored order; stored_as has found that the layout fits the shape.
+Known stored_known(const Array& array, const Forms::Form::Constant& as) {
+  const Layout& layout = as.layout;
+  const Shape shape = *codegen::stored_shape(layout, as.shape);
+  std::vector<std::int64_t> logical(as.shape.size(), 1);
+  for (std::size_t d = logical.size(); d-- > 1;) logical[d - 1] = logical[d] * as.shape[d];
   const std::size_t size = std::size_t(codegen::bytes_of(array.type)), rank = shape.size();
   std::vector<std::int64_t> strides, at(rank);
   for (const Layout::Part& part : layout.parts) strides.push_back(part.step * logical[std::size_t(part.dimension)]);
@@ -296,11 +302,11 @@ class LaidOut {
     Plan::Call call = plan_.calls[number];
     for (std::size_t o = 0; o < call.operands.size(); ++o) {
       int& operand = call.operands[o];
-      if (const Layout& layout = form.constants[o]; !layout.is_plain()) {
+      if (const Layout& layout = form.constants[o].layout; !layout.is_plain()) {
         const auto [known, is_new] = constants_.try_emplace({operand, codegen::to_text(layout)}, -1);
         if (is_new) {
           Plan::Buffer constant = plan_.buffers[std::size_t(operand)];
-          constant.known = stored_known(*constant.known, layout);
+          constant.known = stored_known(*constant.known, form.constants[o]);
           constant.shape = constant.known->shape;
           known->second = int(made_.buffers.size());
           made_.buffers.push_back(std::move(constant));
@@ -318,7 +324,7 @@ class LaidOut {
     const int result = call.result;
     const std::string label = call.label;
     const bool is_copied = !is_right(result, form.in_blocks.back());
-    if (is_copied) call.result = other(result);
+    if (is_copied) others_[result] = call.result = other(result);
     const int computed = call.result;
     calls_.add(std::move(call), form.workload);
     if (is_copied) copy(computed, result, result, in_blocks_[std::size_t(result)], label);
@@ -387,20 +393,20 @@ InBlocks best_layouts(const Plan& plan, const Forms& forms, const std::function<
   for (const std::vector<Forms::Form>& call : forms.calls) {
     times.emplace_back();
     for (const Forms::Form& form : call) times.back().push_back(call.size() > 1 ? time_of(form.workload) : 0);
+    if (std::none_of(times.back().begin(), times.back().end(), [](double time) { return std::isfinite(time); }))
+      times.back().assign(call.size(), 0);
   }
   std::vector<State> states = {{InBlocks(plan.buffers.size()), 0}};
   std::vector<int> living;
-  const auto set = [&](InBlocks& in_blocks, int whole) {
-    for (std::size_t b = 0; b < plan.buffers.size(); ++b)
-      if (int(whole_of(plan, int(b))) == whole) in_blocks[b] = true;
-  };
+  std::map<int, std::vector<std::size_t>> alike;  // buffers, by whole
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) alike[int(whole_of(plan, int(b)))].push_back(b);
   for (std::size_t c = 0; c < plan.calls.size(); ++c) {
     for (const int whole : touched(plan.calls[c])) {
       if (std::find(living.begin(), living.end(), whole) != living.end()) continue;
       living.push_back(whole);
       for (std::size_t s = 0, count = states.size(); s < count; ++s) {
         states.push_back(states[s]);
-        set(states.back().in_blocks, whole);
+        for (const std::size_t b : alike[whole]) states.back().in_blocks[b] = true;
       }
     }
     for (State& state : states) {

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "codegen/expression/layout.h"
@@ -19,9 +18,14 @@ namespace graft::graph {
 // The ways in which a plan's calls can be done.
 struct Forms {
   struct Form {
-    codegen::Workload workload;              // over tensors as they are stored
-    std::vector<bool> in_blocks;             // by operand of the call, then its result
-    std::vector<codegen::Layout> constants;  // by operand: how a constant's elements are stored
+    // How a constant's elements are stored, of the shape in which the kernel reads them; a plain layout: as they are.
+    struct Constant {
+      codegen::Layout layout;
+      Shape shape;
+    };
+    codegen::Workload workload;       // over tensors as they are stored
+    std::vector<bool> in_blocks;      // by operand of the call, then its result
+    std::vector<Constant> constants;  // by operand
   };
   std::vector<std::vector<Form>> calls;  // by call of the plan, its own workload first
   // By buffer: how many channels (of dimension 1) can be stored side by side; 0: it is only stored as ONNX says, as the
@@ -31,7 +35,7 @@ struct Forms {
   // Whether calls have a choice.
   bool any() const;
 };
-// Values of three dimensions and more of networks with convolutions, for targets with vectors.
+// Values of three to eight dimensions of networks with convolutions and at most 4,096 calls, for targets with vectors.
 Forms forms_of(const Plan& plan, const codegen::Target& target);
 
 // By buffer: whether it is stored in blocks.
@@ -40,9 +44,10 @@ using InBlocks = std::vector<bool>;
 // The form in which a call is done: the one that needs the fewest bytes copied.
 const Forms::Form& form_of(const Plan& plan, const Forms& forms, std::size_t call, const InBlocks& in_blocks);
 
-// The least sum of the times of all calls and copies; exact for up to 12 values that live at once, a search among the
-// best 4096 partial choices beyond it. `seconds`: of a workload, infinite for one that is not known.
-// `bytes_per_second`: of copies, bytes read and written.
+// The least sum of the times of all calls and of a copy for each call that needs one; exact for up to 12 values that
+// live at once, a search among the best 4096 partial choices beyond it. `seconds`: of a workload, infinite for one that
+// is not known; a call of which no form is known decides nothing. `bytes_per_second`: of copies, bytes read and
+// written.
 InBlocks best_layouts(const Plan& plan, const Forms& forms,
                       const std::function<double(const codegen::Workload&)>& seconds, double bytes_per_second);
 

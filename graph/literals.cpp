@@ -48,6 +48,8 @@ double& number_at(Computation& computation, const Place& place) {
   return computation.stages[place.stage].value.nodes[place.node].number;
 }
 
+constexpr std::size_t most_operands = 32;  // of a kernel
+
 // A number of no layer, so that groups that differ in numbers alone have the same text.
 constexpr double any_number = 1.5;
 
@@ -87,6 +89,7 @@ class Shared {
       for (const std::size_t member : members)
         differs |= number_at(groups_.groups[member].computation, place) != number;
       if (!differs) continue;
+      if (groups_.groups[members[0]].operands.size() >= most_operands) return;
       for (const std::size_t member : members) lift(groups_.groups[member], place);
     }
   }

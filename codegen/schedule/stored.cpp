@@ -16,7 +16,11 @@ namespace {
 std::string store(Computation& computation, const std::string& tensor, const std::string& layout) {
   Step step{StepKind::block, tensor, "", {}, {}};
   for (const std::string_view word : base::split(layout, ' ')) step.loops.emplace_back(word);
-  return relayout(computation, step);
+  try {
+    return relayout(computation, step);
+  } catch (const base::UserError& error) {  // more stored dimensions than a layout may have
+    return error.what();
+  }
 }
 
 // Dimensions of a tensor that are indexed by an axis in blocks, `outer` * block + `inner`.

@@ -276,9 +276,8 @@ Meaning transposed_convolution(const Call& call) {
   const std::int64_t out = weights[1];
   check_bias(call, 2, out * groups);
   const bool in_phases = std::any_of(windows.begin(), windows.end(), [](const Window& w) { return w.stride > 1; }) &&
-                         std::all_of(windows.begin(), windows.end(), [](const Window& w) {
-                           return w.dilation == 1 && w.output % w.stride == 0 && w.begin < w.kernel;
-                         });
+                         std::all_of(windows.begin(), windows.end(),
+                                     [](const Window& w) { return w.dilation == 1 && w.begin < w.kernel; });
   Expression expression(call);
   const Channels by{batch, groups, channels / groups, out};
   in_phases ? sums_in_phases(call, expression, windows, by) : sums_of_spread(call, expression, windows, by);

@@ -131,12 +131,13 @@ class NetworkSearch {
                  }) {}
 
   void run() {
-    // A complete result's layouts are kept.
-    const bool are_chosen = std::exchange(out_.complete, true) && layouts_.any();
+    const bool are_chosen = out_.layouts_chosen && layouts_.any();
+    out_.complete = true;
     in_blocks_ = are_chosen ? in_blocks_of(out_, layouts_.forms()) : graph::InBlocks(network_.plan.buffers.size());
     if (layouts_.kernels().empty()) return;
     const TuneAllResult tuned = tune_all(all_forms(are_chosen), monitor_);
     out_.complete = tuned.complete;
+    out_.layouts_chosen = are_chosen || (layouts_.any() && tuned.all_begun);
     out_.in_blocks.clear();
     for (std::size_t b = 0; b < in_blocks_.size(); ++b)
       if (in_blocks_[b]) out_.in_blocks.push_back(int(b));
@@ -187,11 +188,11 @@ class NetworkSearch {
   // The searches of all forms, or of those that the layouts need if these are chosen already.
   TuneAllRequest all_forms(bool are_chosen) {
     TuneAllRequest all;
-    const std::vector<double> weights = layouts_.weights(in_blocks_);
-    for (std::size_t k = 0; k < weights.size(); ++k) {
-      if (are_chosen && weights[k] == 0) continue;
+    const std::vector<double> first = layouts_.weights(in_blocks_);
+    for (std::size_t k = 0; k < first.size(); ++k) {
+      if (are_chosen ? first[k] == 0 : !layouts_.is_candidate()[k]) continue;
       kernels_.push_back(k);
-      add(layouts_.kernels()[k], weights[k], k, all);
+      add(layouts_.kernels()[k], first[k], k, all);
     }
     searches_ = all.searches;
     weights_ = all.weights;
@@ -203,8 +204,12 @@ class NetworkSearch {
     all.negligible = negligible;
     if (!are_chosen)
       all.reweigh = [this](const std::vector<double>& best_seconds) {
-        in_blocks_ = layouts_.best(best_seconds);
-        return weights_ = layouts_.weights(in_blocks_);
+        std::vector<double> best(layouts_.kernels().size(), std::numeric_limits<double>::infinity());
+        for (std::size_t s = 0; s < kernels_.size(); ++s) best[kernels_[s]] = best_seconds[s];
+        in_blocks_ = layouts_.best(best);
+        const std::vector<double> weights = layouts_.weights(in_blocks_);
+        for (std::size_t s = 0; s < kernels_.size(); ++s) weights_[s] = weights[kernels_[s]];
+        return weights_;
       };
     if (request_.watch) all.watch = [this](const std::vector<SearchState>& searches) { watch(searches); };
     return all;
@@ -262,17 +267,13 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
   const tasks::Platform& platform = request.each.platform;
   const Network network = read_network(request.model, request.shapes, request.constants, platform.target);
-  TunedNetwork out{network_folder(request),
-                   request.model,
-                   file_hash(request.model),
-                   request.shapes,
-                   request.constants,
-                   platform,
-                   {},
-                   {},
-                   0,
-                   {},
-                   false};
+  TunedNetwork out;
+  out.folder = network_folder(request);
+  out.model = request.model;
+  out.model_hash = file_hash(request.model);
+  out.shapes = request.shapes;
+  out.constants = request.constants;
+  out.platform = platform;
   if (is_network_folder(out.folder)) {
     const TunedNetwork before = read_tuned_network(out.folder);
     if (before.model_hash != out.model_hash || before.shapes != out.shapes || before.constants != out.constants ||
@@ -280,8 +281,8 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
       throw base::UserError(
           out.folder.string(),
           "holds the result of another model, other shapes or constants, or another platform; give another folder");
-    if (before.complete) out.in_blocks = before.in_blocks;
-    out.complete = before.complete;
+    out.in_blocks = before.in_blocks;
+    out.layouts_chosen = before.layouts_chosen;
   }
   NetworkSearch(request, network, out, monitor).run();
   out.seconds = sum_of(out.kernels);
@@ -320,6 +321,7 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
   if (const base::Document* const in_blocks = document.find("in_blocks"))
     for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
+  if (const base::Document* const chosen = document.find("layouts_chosen")) out.layouts_chosen = chosen->as_bool();
   for (const base::Document& each : document.at("kernels").as_list()) {
     NetworkKernel& kernel = out.kernels.emplace_back();
     kernel.workload = codegen::parse_workload(each.at("workload").as_string());
@@ -367,6 +369,7 @@ base::Document to_document(const TunedNetwork& network) {
     for (const int buffer : network.in_blocks) in_blocks.push(std::int64_t(buffer));
     out.set("in_blocks", std::move(in_blocks));
   }
+  if (network.layouts_chosen) out.set("layouts_chosen", true);
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }
 

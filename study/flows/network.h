@@ -40,7 +40,7 @@ struct NetworkRequest {
   // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
   // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
   TuneRequest each;
-  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels
+  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels in all their layouts
   std::int64_t trials = 0;             // in total, if above 0
   double budget_seconds = 0;           // of wall time in total; 0: none
   // Called after each round with the kernels, which have no answers yet, and how their searches are.
@@ -67,6 +67,7 @@ struct TunedNetwork {
   graph::Numbers constants;
   tasks::Platform platform;
   std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
+  bool layouts_chosen = false;             // by times of all forms of the kernels
   std::vector<NetworkKernel> kernels;      // in the plan's order, with these layouts
   double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
   std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
@@ -81,7 +82,7 @@ std::filesystem::path network_folder(const NetworkRequest& request);
 
 // Tunes the kernels, and writes the result to network.json in the folder. Where values between kernels can be stored in
 // blocks of channels, kernels get their first trials in each layout, then the layouts with the least sum are chosen,
-// and only what they need is tuned; a folder's complete result keeps its layouts when it is continued. Kernels without
+// and only what they need is tuned; when the search is continued, layouts that were chosen stay. Kernels without
 // which the network is less than 0.5 % faster get no more than their first trials. Errors as tune; a kernel for which
 // nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);

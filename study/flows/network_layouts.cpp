@@ -16,21 +16,25 @@ NetworkLayouts::NetworkLayouts(const Network& network, const codegen::Target& ta
     : network_(network) {
   const graph::Plan& plan = network.plan;
   if (free) forms_ = graph::forms_of(plan, target);
-  std::vector<bool> is_needed(plan.kernels.size(), !forms_.any());
-  for (std::size_t c = 0; c < forms_.calls.size(); ++c) {
-    const auto& forms = forms_.calls[c];
-    const bool is_answered = std::any_of(forms.begin() + 1, forms.end(),
-                                         [&](const graph::Forms::Form& form) { return is_known(form.workload); });
-    const std::size_t own = std::size_t(plan.calls[c].kernel);
-    if (!is_answered || is_known(forms.front().workload)) is_needed[own] = true;
-  }
   const auto add = [&](const codegen::Workload& workload, const std::string& label) {
     if (place_.try_emplace(workload.key(), kernels_.size()).second) kernels_.push_back({workload, 0, label});
   };
-  for (std::size_t k = 0; k < plan.kernels.size(); ++k)
-    if (is_needed[k]) add(plan.kernels[k].workload, plan.kernels[k].label);
+  for (const graph::Plan::Kernel& kernel : plan.kernels) add(kernel.workload, kernel.label);
   for (std::size_t c = 0; c < forms_.calls.size(); ++c)
-    for (std::size_t f = 1; f < forms_.calls[c].size(); ++f) add(forms_.calls[c][f].workload, plan.calls[c].label);
+    for (const graph::Forms::Form& form : forms_.calls[c]) add(form.workload, plan.calls[c].label);
+  is_candidate_.assign(kernels_.size(), true);
+  if (!forms_.any()) return;
+  std::vector<bool> known;
+  for (const graph::Plan::Kernel& kernel : kernels_) known.push_back(is_known(kernel.workload));
+  const auto place = [&](const codegen::Workload& workload) { return place_.at(workload.key()); };
+  std::fill_n(is_candidate_.begin(), plan.kernels.size(), false);
+  for (const std::vector<graph::Forms::Form>& forms : forms_.calls) {
+    const bool is_answered = std::any_of(forms.begin() + 1, forms.end(),
+                                         [&](const graph::Forms::Form& form) { return known[place(form.workload)]; });
+    const std::size_t own = place(forms.front().workload);
+    if (!is_answered || known[own]) is_candidate_[own] = true;
+    for (auto form = forms.begin() + 1; form != forms.end(); ++form) is_candidate_[place(form->workload)] = true;
+  }
 }
 
 std::vector<double> NetworkLayouts::weights(const graph::InBlocks& in_blocks) const {

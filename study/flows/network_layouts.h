@@ -20,8 +20,10 @@ class NetworkLayouts {
   NetworkLayouts(const Network& network, const codegen::Target& target, bool free,
                  const std::function<bool(const codegen::Workload&)>& is_known);
 
-  // The kernels of all forms, those of the plan as it is first.
+  // The kernels of all forms, those of the plan as it is first; they do not depend on what is known.
   const std::vector<graph::Plan::Kernel>& kernels() const { return kernels_; }
+  // By kernel: whether it takes part in the choice.
+  const std::vector<bool>& is_candidate() const { return is_candidate_; }
   const graph::Forms& forms() const { return forms_; }  // without any if there is no choice
   bool any() const { return forms_.any(); }
   // By kernel: how often it runs with the values stored so.
@@ -33,6 +35,7 @@ class NetworkLayouts {
   const Network& network_;
   graph::Forms forms_;
   std::vector<graph::Plan::Kernel> kernels_;
+  std::vector<bool> is_candidate_;
   std::map<std::uint64_t, std::size_t> place_;  // in `kernels_`, by key
 };
 

@@ -41,8 +41,8 @@ std::filesystem::path folder_of(const TuneRequest& request) {
 void check(const TuneRequest& request) {
   check_settings(request);
   if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
-  const bool by_rule = request.space.file.empty() && request.space.intrinsics.empty() &&
-                       request.space.layouts != codegen::Layouts::free;
+  const bool by_rule =
+      request.space.file.empty() && request.space.intrinsics.empty() && request.space.layouts != codegen::Layouts::free;
   if (!request.library.empty() && !by_rule)
     throw base::UserError(request.library.string(),
                           "a library holds answers from the space by rule, with parameters "

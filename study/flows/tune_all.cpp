@@ -120,8 +120,11 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
                      request.trials);
     if (request.watch) request.watch(states_of(tasks, sessions));
   }
-  if (!all_begun) begun();
   TuneAllResult result;
+  result.all_begun = std::none_of(tasks.begin(), tasks.end(), [](const search::SharedTask& task) {
+    return !task.ended && task.best_seconds.empty();
+  });
+  if (!all_begun) begun();
   result.complete = !monitor.stop_requested();
   for (std::size_t t = 0; t < sessions.size(); ++t) {
     if (tasks[t].weight == 0) {

@@ -40,6 +40,7 @@ struct TuneAllResult {
   std::vector<TuneResult> searches;  // in the request's order
   double weighted_seconds = 0;       // sum of weight * time; infinite if a search found nothing
   bool complete = false;             // false: stopped; the same request continues it
+  bool all_begun = false;            // all searches had their first trials
 };
 
 // Errors as tune. What a search's library knows is answered without trials, and what is found is recorded there. A

@@ -135,6 +135,42 @@ TEST(Layouts, AnyChoiceComputesTheSame) {
   }
 }
 
+// Constants that a kernel reads in another shape than the model has them in.
+TEST(Layouts, ConstantsOfFewerDimensionsFollowTheirKernel) {
+  GraphFile file;
+  file.input("x", {1, 3, 6, 6});
+  convolution(file, "first", "x", "a", {16, 3, 3, 3}, 1);
+  file.node("MaxPool", {"a"}, {"p"}, {attribute("kernel_shape", List{1, 1})});
+  file.weight("row", {1, 16, 1, 6}, numbers(96, 4)).weight("column", {16, 6, 1}, numbers(96, 5));
+  file.node("Mul", {"p", "row"}, {"b"}).node("MaxPool", {"b"}, {"c"}, {attribute("kernel_shape", List{1, 1})});
+  file.node("Add", {"c", "column"}, {"d"});
+  convolution(file, "last", "d", "y", {4, 16, 1, 1}, 0);
+  file.output("y");
+  const Planned network = planned_network(file);
+  const std::vector<Elements> expected = outputs_of(network.plan, network.graph);
+  for (const std::uint64_t bits : {~std::uint64_t(0), std::uint64_t(0x5555), std::uint64_t(0xAAAA)}) {
+    const std::vector<Elements> got =
+        outputs_of(laid_out(network.plan, network.forms, chosen(network, bits)), network.graph);
+    for (std::size_t e = 0; e < expected[0].size(); ++e) ASSERT_NEAR(got[0][e], expected[0][e], 1e-9);
+  }
+}
+
+TEST(Layouts, AKernelWithoutATimeDecidesNothing) {
+  const Planned network = planned_network(::network());
+  const std::uint64_t unknown = network.forms.calls[1].front().workload.key();
+  const auto times = [&](const Workload& workload) {
+    const bool is_unknown = std::any_of(network.forms.calls[1].begin(), network.forms.calls[1].end(),
+                                        [&](const Forms::Form& form) { return form.workload == workload; });
+    if (is_unknown || workload.key() == unknown) return std::numeric_limits<double>::infinity();
+    // Plain kernels are slow.
+    for (const auto& forms : network.forms.calls)
+      if (forms.front().workload == workload) return 1.0;
+    return 1e-3;
+  };
+  const InBlocks best = best_layouts(network.plan, network.forms, times, 1e9);
+  EXPECT_GE(std::count(best.begin(), best.end(), true), 4);
+}
+
 TEST(Layouts, KernelsOfValuesInBlocksReadBlocksAlone) {
   const Planned network = planned_network(::network());
   const Plan plan = laid_out(network.plan, network.forms, chosen(network, ~std::uint64_t(0)));

@@ -166,6 +166,8 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_EQ(to_document(read_tuned_network(folder / "free")), to_document(free));
 
   // A choice that is written down is kept, in the folder and by its searches.
+  EXPECT_TRUE(free.layouts_chosen);
+  EXPECT_FALSE(given.layouts_chosen);
   TunedNetwork blocked = free;
   const graph::Forms forms = graph::forms_of(
       read_network(free.model, free.shapes, free.constants, free.platform.target).plan, free.platform.target);
