@@ -225,6 +225,8 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   kept.push_back("o");
   if (w_is_copied)
     expression.stage("W", call.type(0), weight_axes, fmt::format("pad({})", expression.operand(1, weight)));
+  // What is copied has the channels innermost, too.
+  if (aligned) std::rotate(element.begin() + 1, element.begin() + 2, element.end());
   const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
   expression.stage(aligned ? "S" : result, call.type(0), axes,
                    fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
@@ -232,8 +234,9 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
                    "+=", reduced, element);
   if (!aligned) return;
   const Axes all = joined({{"b", by.batch}, {"c", by.groups * by.out}}, spatial_axes(windows));
-  Index place = {"b", "c"};
+  Index place = {"b"};
   for (std::size_t d = 0; d < windows.size(); ++d) place.push_back(form(1, fmt::format("y{}", d), phases[d].offset));
+  place.push_back("c");
   expression.stage(result, call.type(0), all, load("S", place));
 }
 
