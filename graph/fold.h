@@ -31,8 +31,8 @@ Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limit
 Graph with_scales_in_weights(Graph graph);
 // Zero points of constant weights are subtracted of them, where the differences are integers of 8 bits.
 Graph with_zero_points_in_weights(Graph graph);
-// Convolutions of bytes with constant weights whose channels are not a multiple of four, as those of an image: windows get
-// zeros up to a multiple of four along the last dimension, so that dot products of four bytes can sum along it.
+// Convolutions of bytes with constant weights whose channels are not a multiple of four, as those of an image: windows
+// get zeros up to a multiple of four along the last dimension, so that dot products of four bytes can sum along it.
 Graph with_windows_in_groups(Graph graph);
 // For a graph as it was read: DequantizeLinear, an operator and QuantizeLinear (and a Relu between them that the range
 // of the result makes one with it) become the operator of integers that onnxruntime computes in their place.

@@ -203,6 +203,13 @@ class Integers {
   Values values_;
 };
 
+// Null without the attribute, or if it is of another kind.
+template <class Kind>
+const Kind* attribute_of(const Node& node, const std::string& name) {
+  const auto found = node.attributes.find(name);
+  return found == node.attributes.end() ? nullptr : std::get_if<Kind>(&found->second);
+}
+
 // Where an operator has its weights and their zero point, and the dimension of the weights along which these vary.
 struct Weights {
   std::size_t operand, zero;
@@ -214,24 +221,29 @@ std::optional<Weights> weights_of(const Node& node) {
   if (node.operation == "MatMulInteger") return Weights{1, 3};
   if (node.operation == "QLinearMatMul") return Weights{3, 5};
   if (node.operation == "com.microsoft.QGemm") {
-    const auto turned = node.attributes.find("transB");
-    const auto* is = turned == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&turned->second);
-    return Weights{3, 5, is != nullptr && *is != 0};
+    const auto* const turned = attribute_of<std::int64_t>(node, "transB");
+    return Weights{3, 5, turned != nullptr && *turned != 0};
   }
   return std::nullopt;
 }
 
-constexpr std::int64_t group = 4;  // bytes that a dot product sums
+constexpr std::int64_t summed_bytes = 4;  // by a dot product
 
-// A list of integers of the node, or what it is without the attribute.
-std::vector<std::int64_t> list_of(const Node& node, const std::string& name, std::vector<std::int64_t> otherwise) {
-  const auto found = node.attributes.find(name);
-  const auto* const list =
-      found == node.attributes.end() ? nullptr : std::get_if<std::vector<std::int64_t>>(&found->second);
+// Lengths of windows, pads or dilations; `otherwise` without the attribute.
+std::vector<std::int64_t> lengths_of(const Node& node, const std::string& name, std::vector<std::int64_t> otherwise) {
+  const auto* const list = attribute_of<std::vector<std::int64_t>>(node, name);
   return list != nullptr && list->size() == otherwise.size() ? *list : otherwise;
 }
 
-// Array with zeros at the end of its last dimension.
+// Whether a window of `dimensions` may be longer at its end: one group, no dilation of it, pads that are written down.
+bool takes_longer_windows(const Node& node, std::size_t dimensions) {
+  const auto* const groups = attribute_of<std::int64_t>(node, "group");
+  const auto* const mode = attribute_of<std::string>(node, "auto_pad");
+  return (groups == nullptr || *groups == 1) && (mode == nullptr || *mode == "NOTSET") &&
+         lengths_of(node, "dilations", std::vector<std::int64_t>(dimensions, 1)).back() == 1;
+}
+
+// The array with zeros at the end of its last dimension.
 Known widened(const Array& array, std::int64_t extent) {
   const std::vector<std::int64_t> numbers = array.integers();
   const std::int64_t own = array.shape.back();
@@ -284,7 +296,7 @@ Graph with_zero_points_in_weights(Graph graph) {
 
 Graph with_windows_in_groups(Graph graph) {
   Values values(graph);
-  std::map<int, int> known;  // by weights
+  std::map<int, int> made;  // by weights
   for (Node& node : graph.nodes) {
     if (node.operation != "ConvInteger" && node.operation != "QLinearConv") continue;
     const auto where = weights_of(node);
@@ -292,25 +304,23 @@ Graph with_windows_in_groups(Graph graph) {
     const Known weights = values.known(from), zero = zero_from < 0 ? nullptr : values.known(zero_from);
     if (!weights || weights->shape.size() < 3 || weights->size() == 0 || (zero_from >= 0 && !zero)) continue;
     if (zero && std::any_of(zero->bytes.begin(), zero->bytes.end(), [](char each) { return each != 0; })) continue;
-    const std::size_t n = weights->shape.size() - 2;
-    const std::int64_t width = weights->shape.back(), wide = (width + group - 1) / group * group;
-    const auto groups = node.attributes.find("group");
-    const auto* const count = groups == node.attributes.end() ? nullptr : std::get_if<std::int64_t>(&groups->second);
-    const auto mode = node.attributes.find("auto_pad");
-    const auto* const text = mode == node.attributes.end() ? nullptr : std::get_if<std::string>(&mode->second);
-    const bool is_plain = (text == nullptr || *text == "NOTSET") && (count == nullptr || *count == 1) &&
-                          list_of(node, "dilations", std::vector<std::int64_t>(n, 1)).back() == 1;
-    if (!is_plain || width == 1 || width == wide || weights->shape[1] % group == 0) continue;
-    const auto [made, is_new] = known.emplace(from, -1);
+    const std::size_t dimensions = weights->shape.size() - 2;
+    const std::int64_t width = weights->shape.back();
+    const std::int64_t wide = (width + summed_bytes - 1) / summed_bytes * summed_bytes;
+    if (width == 1 || width == wide || weights->shape[1] % summed_bytes == 0 || !takes_longer_windows(node, dimensions))
+      continue;
+    const auto [place, is_new] = made.emplace(from, -1);
     if (is_new)
-      made->second = add_constant(graph, graph.values[std::size_t(from)].name + ".widened", widened(*weights, wide));
-    node.operands[where->operand] = made->second;
-    std::vector<std::int64_t> pads = list_of(node, "pads", std::vector<std::int64_t>(2 * n, 0));
+      place->second = add_constant(graph, graph.values[std::size_t(from)].name + ".widened", widened(*weights, wide));
+    node.operands[where->operand] = place->second;
+    std::vector<std::int64_t> pads = lengths_of(node, "pads", std::vector<std::int64_t>(2 * dimensions, 0));
     pads.back() += wide - width;
     node.attributes["pads"] = pads;
-    std::vector<std::int64_t> kernel = list_of(node, "kernel_shape", std::vector<std::int64_t>(n, 0));
-    kernel.back() = wide;
-    if (node.attributes.contains("kernel_shape")) node.attributes["kernel_shape"] = kernel;
+    if (node.attributes.contains("kernel_shape")) {
+      Shape kernel(weights->shape.begin() + 2, weights->shape.end());
+      kernel.back() = wide;
+      node.attributes["kernel_shape"] = kernel;
+    }
   }
   return graph;
 }

@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "codegen/expression/parse.h"
@@ -32,7 +30,7 @@ constexpr std::size_t most_states = 4096, most_calls = 4096, most_dimensions = 8
 std::int64_t product(std::span<const std::int64_t> extents) {
   return std::accumulate(extents.begin(), extents.end(), std::int64_t(1), std::multiplies<>());
 }
-std::int64_t behind_channels(const Shape& shape) {
+std::int64_t elements_of_a_channel(const Shape& shape) {
   return product(std::span(shape).subspan(2));
 }
 
@@ -41,7 +39,7 @@ std::int64_t behind_channels(const Shape& shape) {
 std::optional<Layout> layout_of(const Shape& value, std::int64_t block, const Shape& operand) {
   for (std::size_t d = 0; d < operand.size(); ++d) {
     if (operand[d] != value[1] || product(std::span(operand).first(d)) != value[0] ||
-        product(std::span(operand).subspan(d + 1)) != behind_channels(value))
+        product(std::span(operand).subspan(d + 1)) != elements_of_a_channel(value))
       continue;
     Layout layout;
     for (std::size_t e = 0; e < operand.size(); ++e) layout.parts.push_back({int(e), 0, e == d ? block : 1});
@@ -86,16 +84,15 @@ std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& tar
     if (whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena || whole.shape.size() < 3 ||
         whole.shape.size() > most_dimensions)
       continue;
-    const std::int64_t behind = behind_channels(whole.shape);
-    // Where nothing lies behind the channels, blocks are the same order.
-    if (behind < 2) continue;
+    const std::int64_t elements = elements_of_a_channel(whole.shape);
+    if (elements < 2) continue;  // blocks would not change the order
     std::int64_t channels = whole.shape[1];
     std::vector<std::size_t> alike = {w};
     for (std::size_t p = 0; p < plan.buffers.size(); ++p) {
       const Plan::Buffer& part = plan.buffers[p];
       if (part.part_of != int(w)) continue;
       alike.push_back(p);
-      const std::int64_t channel_bytes = behind * codegen::bytes_of(part.type);
+      const std::int64_t channel_bytes = elements * codegen::bytes_of(part.type);
       const bool is_channels = whole.shape[0] == 1 && part.shape.size() == whole.shape.size() && part.shape[0] == 1 &&
                                std::equal(part.shape.begin() + 2, part.shape.end(), whole.shape.begin() + 2) &&
                                part.offset % channel_bytes == 0;
@@ -110,6 +107,11 @@ std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& tar
   return blocks;
 }
 
+Forms::Form given_form(const Plan& plan, const Plan::Call& call) {
+  return {plan.kernels[std::size_t(call.kernel)].workload, std::vector<bool>(call.operands.size() + 1),
+          std::vector<Layout>(call.operands.size())};
+}
+
 class FormMaker {
  public:
   FormMaker(const Plan& plan, const codegen::Target& target, const std::vector<std::int64_t>& blocks)
@@ -118,8 +120,7 @@ class FormMaker {
   std::vector<Forms::Form> forms_of(const Plan::Call& call) {
     const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
     const std::size_t operands = call.operands.size();
-    std::vector<Forms::Form> forms = {
-        {own, std::vector<bool>(operands + 1), std::vector<Forms::Form::Constant>(operands)}};
+    std::vector<Forms::Form> forms = {given_form(plan_, call)};
     const std::vector<int> tensors = tensors_of(own.computation(), operands);
     std::vector<bool> all(operands + 1);
     for (std::size_t o = 0; o <= operands; ++o) all[o] = tensors[o] >= 0 && blocks_[std::size_t(buffer(call, o))] > 0;
@@ -172,7 +173,7 @@ class FormMaker {
     const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
     const Computation& computation = own.computation();
     if (is_in_any_order(call, computation, tensors, wanted))
-      return Forms::Form{own, wanted, std::vector<Forms::Form::Constant>(call.operands.size())};
+      return Forms::Form{own, wanted, std::vector<Layout>(call.operands.size())};
     std::map<std::string, Layout> layouts;
     std::string key = std::to_string(call.kernel);
     for (std::size_t o = 0; o < wanted.size(); ++o) {
@@ -198,12 +199,11 @@ class FormMaker {
     if (!stored) return std::nullopt;
     Workload workload = codegen::parse_workload(codegen::to_text(stored->computation));
     if (!codegen::schedules_together(workload.padded(), target_)) return std::nullopt;
-    Forms::Form form{std::move(workload), {}, std::vector<Forms::Form::Constant>(operands)};
+    Forms::Form form{std::move(workload), {}, std::vector<Layout>(operands)};
     for (const codegen::Tensor& tensor : stored->computation.tensors) {
       const auto layout = stored->layouts.find(tensor.name);
       if (tensor.role == Role::constant && layout != stored->layouts.end())
-        form.constants[std::size_t(operand_of(tensor))] = {layout->second,
-                                                           codegen::logical_shape(layout->second, tensor.shape)};
+        form.constants[std::size_t(operand_of(tensor))] = layout->second;
     }
     return form;
   }
@@ -226,33 +226,10 @@ double bytes_copied(const Plan& plan, const Plan::Call& call, const Forms::Form&
   return bytes;
 }
 
-// The elements of a constant in stored order; stored_as has found that the layout fits the shape.
-Known stored_known(const Array& array, const Forms::Form::Constant& as) {
-  const Layout& layout = as.layout;
-  const Shape shape = *codegen::stored_shape(layout, as.shape);
-  std::vector<std::int64_t> logical(as.shape.size(), 1);
-  for (std::size_t d = logical.size(); d-- > 1;) logical[d - 1] = logical[d] * as.shape[d];
-  const std::size_t size = std::size_t(codegen::bytes_of(array.type)), rank = shape.size();
-  std::vector<std::int64_t> strides, at(rank);
-  for (const Layout::Part& part : layout.parts) strides.push_back(part.step * logical[std::size_t(part.dimension)]);
-  auto stored = std::make_shared<Array>(Array{array.type, shape, std::string(array.bytes.size(), '\0')});
-  std::int64_t from = 0;
-  for (std::size_t e = 0; e < array.size(); ++e) {
-    std::memcpy(stored->bytes.data() + e * size, array.bytes.data() + std::size_t(from) * size, size);
-    for (std::size_t d = rank; d-- > 0;) {
-      from += strides[d];
-      if (++at[d] < shape[d]) break;
-      from -= strides[d] * shape[d];
-      at[d] = 0;
-    }
-  }
-  return stored;
-}
-
 // [N,C,S] as [N,C/b,S,b], or the reverse.
 Workload copy_workload(const Plan::Buffer& value, std::int64_t block, bool into_blocks) {
   const auto type = codegen::name_of(value.type);
-  const std::int64_t n = value.shape[0], blocks = value.shape[1] / block, s = behind_channels(value.shape);
+  const std::int64_t n = value.shape[0], blocks = value.shape[1] / block, s = elements_of_a_channel(value.shape);
   if (into_blocks)
     return codegen::parse_workload(fmt::format(
         "input x0[{0},{1},{2}] : {3}; output y[n,o,s,k] : {3} = x0[n,{4}*o + k,s] where n={0}, o={5}, s={2}, k={4}", n,
@@ -297,21 +274,28 @@ class LaidOut {
                copy_workload(plan_.buffers[std::size_t(buffer)], block, into_blocks));
   }
 
+  static const Shape& stored_shape_of(const Forms::Form& form, std::size_t operand) {
+    const Computation& computation = form.workload.computation();
+    const std::vector<int> tensors = tensors_of(computation, form.constants.size());
+    return computation.tensors[std::size_t(tensors[operand])].shape;
+  }
+
   void add(std::size_t number) {
     const Forms::Form& form = form_of(plan_, forms_, number, in_blocks_);
     Plan::Call call = plan_.calls[number];
     for (std::size_t o = 0; o < call.operands.size(); ++o) {
       int& operand = call.operands[o];
-      if (const Layout& layout = form.constants[o].layout; !layout.is_plain()) {
-        const auto [known, is_new] = constants_.try_emplace({operand, codegen::to_text(layout)}, -1);
+      if (const Layout& layout = form.constants[o]; !layout.is_plain()) {
+        const auto [place, is_new] = constants_.try_emplace({operand, codegen::to_text(layout)}, -1);
         if (is_new) {
           Plan::Buffer constant = plan_.buffers[std::size_t(operand)];
-          constant.known = stored_known(*constant.known, form.constants[o]);
-          constant.shape = constant.known->shape;
-          known->second = int(made_.buffers.size());
+          constant.shape = stored_shape_of(form, o);
+          constant.known =
+              known(constant.type, constant.shape, codegen::packed(layout, constant.shape, constant.known->elements()));
+          place->second = int(made_.buffers.size());
           made_.buffers.push_back(std::move(constant));
         }
-        operand = known->second;
+        operand = place->second;
       } else if (!is_right(operand, form.in_blocks[o])) {
         const auto [known, is_new] = others_.try_emplace(operand, -1);
         if (is_new) {
@@ -350,6 +334,13 @@ Forms forms_of(const Plan& plan, const codegen::Target& target) {
   forms.block = blocks_of(plan, target);
   FormMaker maker(plan, target, forms.block);
   for (const Plan::Call& call : plan.calls) forms.calls.push_back(maker.forms_of(call));
+  return forms;
+}
+
+Forms given_forms(const Plan& plan) {
+  Forms forms;
+  forms.block.assign(plan.buffers.size(), 0);
+  for (const Plan::Call& call : plan.calls) forms.calls.push_back({given_form(plan, call)});
   return forms;
 }
 

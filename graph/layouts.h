@@ -18,14 +18,9 @@ namespace graft::graph {
 // The ways in which a plan's calls can be done.
 struct Forms {
   struct Form {
-    // How a constant's elements are stored, of the shape in which the kernel reads them; a plain layout: as they are.
-    struct Constant {
-      codegen::Layout layout;
-      Shape shape;
-    };
-    codegen::Workload workload;       // over tensors as they are stored
-    std::vector<bool> in_blocks;      // by operand of the call, then its result
-    std::vector<Constant> constants;  // by operand
+    codegen::Workload workload;              // over tensors as they are stored
+    std::vector<bool> in_blocks;             // by operand of the call, then its result
+    std::vector<codegen::Layout> constants;  // by operand: how a constant's elements are stored
   };
   std::vector<std::vector<Form>> calls;  // by call of the plan, its own workload first
   // By buffer: how many channels (of dimension 1) can be stored side by side; 0: it is only stored as ONNX says, as the
@@ -37,6 +32,8 @@ struct Forms {
 };
 // Values of three to eight dimensions of networks with convolutions and at most 4,096 calls, for targets with vectors.
 Forms forms_of(const Plan& plan, const codegen::Target& target);
+// Each call as the plan has it.
+Forms given_forms(const Plan& plan);
 
 // By buffer: whether it is stored in blocks.
 using InBlocks = std::vector<bool>;

@@ -45,6 +45,10 @@ void take(std::vector<codegen::Candidate>& from, int count, std::vector<codegen:
 // all that are known by more than `given_up` is not worth a trial.
 constexpr float credit = 0.15F, given_up = 0.3F;
 
+bool knows_others(const meta::CostModel* prior) {
+  return prior != nullptr && prior->is_informed();
+}
+
 std::vector<std::size_t> highest_first(const std::vector<float>& scores) {
   std::vector<std::size_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -61,12 +65,13 @@ AskTell::AskTell(Task task, const meta::CostModel* prior, const AskTellSettings&
       start_(distinct(settings.start)),
       known_(distinct(settings.known, start_)),
       moved_(distinct(settings.moved, joined(start_, known_))),
-      scorer_(task_.programs, settings.threads, selection_in(task_.space, settings.selection), settings.seed),
+      scorer_(task_.programs, settings.threads, selection_in(task_.space, knows_others(prior), settings.selection),
+              settings.seed),
       explorer_(explorer != nullptr ? std::move(explorer)
                                     : make_explorer(settings.explorer, task_.space, settings.seed, settings.selection)),
       random_(make_explorer("random", task_.space, settings.seed)) {
   assert(prior_ == nullptr || task_.programs.encoding() != nullptr);
-  if (prior_ != nullptr && prior_->is_informed()) scorer_.use(prior_);
+  if (knows_others(prior_)) scorer_.use(prior_);
 }
 
 std::vector<codegen::Candidate> AskTell::ask(int count) {

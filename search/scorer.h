@@ -22,6 +22,7 @@ class Scorer {
   // is the incumbent of acquisitions that use one.
   void use(const meta::CostModel* model, std::span<const codegen::Candidate> measured = {});
   bool has_model() const { return model_ != nullptr; }
+  bool compares_by_mean() const { return selection_.acquisition == Acquisition::mean; }
   int threads() const { return threads_; }
   codegen::Judge& judge() { return programs_; }  // of what the space's points come to
 

@@ -4,9 +4,9 @@
 
 namespace graft::search {
 
-SelectionSettings selection_in(const codegen::Space& space, const SelectionSettings& asked) {
+SelectionSettings selection_in(const codegen::Space& space, bool informed, const SelectionSettings& asked) {
   SelectionSettings selection = asked;
-  if (asked == SelectionSettings{} && is_of_tables(space)) selection.acquisition = Acquisition::ei;
+  if (!informed && asked == SelectionSettings{} && is_of_tables(space)) selection.acquisition = Acquisition::ei;
   return selection;
 }
 

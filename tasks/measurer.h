@@ -55,8 +55,8 @@ datasets::Measurement without_times(datasets::Status status, std::string reason,
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  // Calls on_trial once per candidate, in the order of the batch (side_by_side.h: as they come), from the calling
-  // thread. Returns early (having reported fewer) only when the monitor asks to stop.
+  // Calls on_trial once per candidate, from the calling thread, in the order of the batch or as results come:
+  // Measured::position says which one it is. Returns early (having reported fewer) only when the monitor asks to stop.
   virtual void measure(std::span<const codegen::Candidate> candidates,
                        const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) = 0;
 };

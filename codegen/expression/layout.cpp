@@ -23,15 +23,19 @@ std::vector<std::int64_t> strides_of(std::span<const std::int64_t> shape) {
 // visit(element in stored order, its place in logical order), for all.
 template <class Visit>
 void each_place(const Layout& layout, std::span<const std::int64_t> stored, Visit visit) {
-  const std::vector<std::int64_t> strides = strides_of(logical_shape(layout, stored));
+  const std::vector<std::int64_t> logical = strides_of(logical_shape(layout, stored));
   const std::int64_t count = std::accumulate(stored.begin(), stored.end(), std::int64_t(1), std::multiplies<>());
+  std::vector<std::int64_t> strides, at(stored.size());
+  for (const Layout::Part& part : layout.parts) strides.push_back(part.step * logical[std::size_t(part.dimension)]);
+  std::int64_t place = 0;
   for (std::int64_t e = 0; e < count; ++e) {
-    std::int64_t left = e, place = 0;
-    for (std::size_t p = layout.parts.size(); p-- > 0; left /= stored[p]) {
-      const Layout::Part& part = layout.parts[p];
-      place += left % stored[p] * part.step * strides[std::size_t(part.dimension)];
-    }
     visit(std::size_t(e), std::size_t(place));
+    for (std::size_t p = stored.size(); p-- > 0;) {
+      place += strides[p];
+      if (++at[p] < stored[p]) break;
+      place -= strides[p] * stored[p];
+      at[p] = 0;
+    }
   }
 }
 

@@ -34,8 +34,8 @@ struct CodeAttributes {
   bool realign_stack = false;
   unsigned vscale_least = 0;    // of scalable vector units; 0: no word about it
   bool rounds = true;           // has an instruction that rounds down to an integer
-  bool saturates = true;        // converts vectors of floating point to integers with the ends of their range
-  bool rounds_to_even = false;  // and one that rounds to the nearest one, halves to even
+  bool rounds_to_even = false;  // has an instruction that rounds to the nearest integer, halves to even
+  bool saturates = true;        // LLVM's conversions to integers with the ends of their range keep vectors
   // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells
   // LLVM nothing: no access is said to be outside of a scope.
   bool named_places = false;

@@ -40,8 +40,8 @@ Candidate candidate_from(const base::Document& document);
 // Its workload's and its sketch's text alone, as strictly.
 Workload workload_from(const base::Document& text);
 std::shared_ptr<const Sketch> sketch_from(const base::Document& text);
-// The same for what was measured, which may be rows of tables, whose workload need not compute anything. UserError also for
-// arguments that such a row's columns do not have.
+// The same for what was measured, which may be rows of tables, whose workload need not compute anything. UserError also
+// for arguments that such a row's columns do not have.
 Candidate measured_candidate_from(const base::Document& document);
 std::shared_ptr<const Sketch> measured_sketch_from(const base::Document& text);
 void check_measured(const Candidate& candidate, const std::string& place);

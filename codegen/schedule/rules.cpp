@@ -1069,11 +1069,11 @@ void add_grouping(const Computation& computation, const std::string& tensor, Bui
 // Where inputs lie as the intrinsic wants them in some of its places in the stage, only these are taken.
 std::vector<Assignment> best_assignments(const Computation& computation, const Stage& stage,
                                          const Intrinsic& intrinsic) {
-  std::vector<Assignment> all = assignments(computation, stage, intrinsic), lying;
-  std::copy_if(all.begin(), all.end(), std::back_inserter(lying), [&](const Assignment& assignment) {
+  std::vector<Assignment> all = assignments(computation, stage, intrinsic), direct;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(direct), [&](const Assignment& assignment) {
     return inputs_lie_as_wanted(computation, stage, intrinsic, assignment);
   });
-  return lying.empty() ? all : lying;
+  return direct.empty() ? all : direct;
 }
 
 // Whether what the intrinsic sums divides what the stage sums: a rest is summed one by one.
@@ -1086,13 +1086,13 @@ bool sums_without_rest(const Stage& stage, const Intrinsic& intrinsic, const Ass
   return true;
 }
 
-// Returns whether inputs lie as the intrinsic wants them, and it sums all of them.
-bool add_tensorized_sketches(const Form& form, const std::string& tensor, const Target& target,
-                             const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
+// Returns whether there is a sketch in which inputs lie as the intrinsic wants them, and it sums all of them.
+bool add_tensorized_form(const Form& form, const std::string& tensor, const Target& target,
+                         const IntrinsicPointer& intrinsic, std::vector<SketchSpace>& result) {
   const Computation& computation = form.computation;
   const int number = stage_of(computation, tensor);
   const Stage& stage = computation.stages[std::size_t(number)];
-  bool lying = false;
+  bool is_direct = false;
   for (const Assignment& assignment : best_assignments(computation, stage, *intrinsic)) {
     Builder builder;
     for (const std::string_view line : base::split(base::trim(form.steps), '\n'))
@@ -1110,10 +1110,10 @@ bool add_tensorized_sketches(const Form& form, const std::string& tensor, const 
     for (const int axis : assignment.axes)
       if (axis >= 0) name += "_" + stage.axes[std::size_t(axis)].name;
     result.push_back(builder.finish(argument_name(name + form.suffix)));
-    lying |= inputs_lie_as_wanted(computation, stage, *intrinsic, assignment) &&
-             sums_without_rest(stage, *intrinsic, assignment);
+    is_direct |= inputs_lie_as_wanted(computation, stage, *intrinsic, assignment) &&
+                 sums_without_rest(stage, *intrinsic, assignment);
   }
-  return lying;
+  return is_direct;
 }
 
 // The step after which a product of signed bytes is one of bytes without and bytes with a sign; "" for other products,
@@ -1136,7 +1136,7 @@ std::string unsigned_operand(const Computation& computation, const Stage& stage)
 // them: these do in one instruction what plain ones do in several.
 bool add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
-  bool lying = false;
+  bool any_direct = false;
   for (const IntrinsicPointer& intrinsic : intrinsics) {
     const Stage& own = intrinsic->stage();
     const auto takes = [&](DType type) {
@@ -1171,10 +1171,10 @@ bool add_tensorized_sketches(const Computation& computation, const Target& targe
       const bool is_sum_of_integers =
           !is_floating(computation.tensors[std::size_t(computation.stages[std::size_t(number)].tensor)].dtype);
       for (const Form& form : forms)
-        lying |= add_tensorized_sketches(form, tensor, target, intrinsic, result) && is_sum_of_integers;
+        any_direct |= add_tensorized_form(form, tensor, target, intrinsic, result) && is_sum_of_integers;
     }
   }
-  return lying;
+  return any_direct;
 }
 
 // ---- Winograd's stages ----

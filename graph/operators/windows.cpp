@@ -179,7 +179,7 @@ struct Phases {
 // Where results begin within a window (`offset`), there are fewer sums with weights that are zeros, but places beyond
 // the results, so that these are copied.
 void sums_in_phases(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
-  const auto all_of = [&](bool aligned) {
+  const auto phases_of = [&](bool aligned) {
     std::vector<Phases> phases;
     for (const Window& window : windows) phases.emplace_back(window, aligned);
     return phases;
@@ -189,11 +189,11 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
     for (const Phases& each : phases) count *= each.taps;
     return count;
   };
-  std::vector<Phases> phases = all_of(false);
+  std::vector<Phases> phases = phases_of(false);
   const bool is_exact =
       std::all_of(windows.begin(), windows.end(), [](const Window& w) { return w.output % w.stride == 0; });
-  const bool aligned = !is_exact || products(all_of(true)) < products(phases);
-  if (aligned) phases = all_of(true);
+  const bool aligned = !is_exact || products(phases_of(true)) < products(phases);
+  if (aligned) phases = phases_of(true);
 
   Axes axes = by.axes(), reduced = {{"i", by.in}};
   Index element = {"b", by.of_group(by.out, "o")}, x = {"b", by.of_group(by.in, "i")};

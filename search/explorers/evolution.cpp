@@ -123,7 +123,8 @@ Proposal Evolution::proposal(int count, Scorer& scorer) {
     restarts = restarted(restarting, bred(first, settings_.generations, scorer));
   } else if (restarting > 0) {
     restarts = restarted(restarting, seen);
-    const std::vector<codegen::Candidate> near = neighbours(int(settings_.near_share * count), seen);
+    const int close = scorer.compares_by_mean() ? 0 : int(settings_.near_share * count);
+    const std::vector<codegen::Candidate> near = neighbours(close, seen);
     restarts.insert(restarts.end(), near.begin(), near.end());
   }
   const int believed = std::max(0, count - random - int(restarts.size()));

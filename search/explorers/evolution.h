@@ -8,8 +8,9 @@
 // A share of each batch is therefore the best of a second population, which restarts from random programs and
 // so ends at any peak of the model; they differ from the fastest measured and from each other (multi-start search).
 //
-// A table whose rows are looked at each has nothing bred from its fastest, which a share of each batch makes up for: the
-// best of its neighbours, however little the model thinks of them (a step of local search).
+// A table whose rows are looked at each has nothing bred from its fastest. Where rows are not compared by the model's
+// mean, a share of each batch makes up for it: the best of its neighbours, however little the model thinks of them (a
+// step of local search).
 #pragma once
 
 #include <cstddef>

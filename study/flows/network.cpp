@@ -23,6 +23,7 @@ const char* const file_name = "network.json";
 constexpr double negligible = 0.005;  // of the network's time
 // For each kernel, before any gets more; with a choice of layouts a third of all, within these.
 constexpr std::int64_t first_trials = 4, most_first_trials = 16;
+constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 
 std::string kernel_folder(std::size_t kernel, const codegen::Workload& workload) {
   return fmt::format("kernels/{:03}-{}", kernel, short_name(workload.text()));
@@ -57,8 +58,6 @@ double constants_between_calls(const graph::Plan& plan) {
   }
   return 4e-6 * double(bytes);
 }
-
-constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 
 NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
   return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, ""};
@@ -142,7 +141,7 @@ class NetworkSearch {
     for (std::size_t b = 0; b < in_blocks_.size(); ++b)
       if (in_blocks_[b]) out_.in_blocks.push_back(int(b));
     TuneAllRequest copies;
-    for (const graph::Plan::Kernel& kernel : network_of(out_).plan.kernels) {
+    for (const graph::Plan::Kernel& kernel : layouts_.plan(in_blocks_).kernels) {
       out_.kernels.push_back(kernel_of(kernel));
       if (place_of(kernel.workload) == searches_.size())
         add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);

@@ -24,15 +24,18 @@ class NetworkLayouts {
   const std::vector<graph::Plan::Kernel>& kernels() const { return kernels_; }
   // By kernel: whether it takes part in the choice.
   const std::vector<bool>& is_candidate() const { return is_candidate_; }
-  const graph::Forms& forms() const { return forms_; }  // without any if there is no choice
+  const graph::Forms& forms() const { return forms_; }
   bool any() const { return forms_.any(); }
   // By kernel: how often it runs with the values stored so.
   std::vector<double> weights(const graph::InBlocks& in_blocks) const;
   // The layouts with the least sum, of best times by kernel.
   graph::InBlocks best(const std::vector<double>& best_seconds) const;
+  graph::Plan plan(const graph::InBlocks& in_blocks) const { return graph::laid_out(plan_, forms_, in_blocks); }
 
  private:
-  const Network& network_;
+  std::size_t place_of(const codegen::Workload& workload) const { return place_.at(workload.key()); }
+
+  const graph::Plan& plan_;
   graph::Forms forms_;
   std::vector<graph::Plan::Kernel> kernels_;
   std::vector<bool> is_candidate_;

@@ -1,5 +1,5 @@
-// Private to this folder: a search that looks at intervals of some trials whether the machine is still as fast as it was. What
-// another machine measured becomes history.
+// Private to this folder: a search that looks at intervals of some trials whether the machine is still as fast as it
+// was. What another machine measured becomes history.
 #pragma once
 
 #include <fmt/format.h>

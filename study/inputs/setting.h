@@ -1,7 +1,7 @@
 // A setting of a request, said once: its key, where the request holds it, its default and range, whether it decides the
-// result, and its help. The tables study/inputs/settings/*.def declare the fields of requests with all of that, and these read
-// them: flags of the program, keys of experiments, settings of graft.h and of Python by key, checks, the identity of
-// runs, and the reference page.
+// result, and its help. The tables study/inputs/settings/*.def declare the fields of requests with all of that, and
+// these read them: flags of the program, keys of experiments, settings of graft.h and of Python by key, checks, the
+// identity of runs, and the reference page.
 #pragma once
 
 #include <cstdint>

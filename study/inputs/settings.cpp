@@ -92,8 +92,8 @@ void add(Settings& all, std::string key, Value& value, const Value& usual, std::
 Settings settings_of(search::SelectionSettings& selection, const search::SelectionSettings& usual) {
   Settings all;
   add(all, "acquisition", selection.acquisition, usual.acquisition,
-      "what evolution and annealing compare programs by: mean (the model's score; in a search of rows of tables whose "
-      "selection is the usual one this is ei), ei (expected improvement), ucb "
+      "what evolution and annealing compare programs by: mean (the model's score; in a search of rows of tables "
+      "from scratch whose selection is the usual one this is ei), ei (expected improvement), ucb "
       "(score and `bound` spreads), thompson (a random draw from the model's distribution); a model without spreads "
       "is taken at its mean");
   add(all, "bound", selection.bound, usual.bound, "spreads added by ucb");

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "codegen/expression/target.h"
 #include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/random_graph.h"
 #include "tests/graph/support/run_plan.h"
+#include "tests/graph/support/small.h"
 
 namespace {
 
@@ -23,21 +24,6 @@ using graft::codegen::Elements;
 using graft::codegen::Target;
 using graft::codegen::Workload;
 using List = std::vector<std::int64_t>;
-
-// A processor with vectors of 256 bits: blocks of 8 channels, or of 4.
-Target target() {
-  Target target;
-  target.vector_bits = 256;
-  target.vector_registers = 16;
-  return target;
-}
-
-std::vector<float> numbers(std::int64_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<float> all;
-  for (std::int64_t i = 0; i < count; ++i) all.push_back(float(double(random() % 2001) / 1000 - 1));
-  return all;
-}
 
 void convolution(GraphFile& file, const std::string& name, const std::string& from, const std::string& to,
                  const List& weights, std::int64_t pad, std::int64_t group = 1) {
@@ -79,11 +65,14 @@ struct Planned {
   Plan plan;
   Forms forms;
 };
-Planned planned_network(const GraphFile& file) {
-  Planned out{folded(file::read(file, 17), "m.onnx"), {}, {}};
-  out.plan = planned(out.graph, target(), "m.onnx");
-  out.forms = forms_of(out.plan, target());
+Planned planned_network(const Graph& read, std::int64_t bits = 256) {
+  Planned out{folded(read, "m.onnx"), {}, {}};
+  out.plan = planned(out.graph, vector_target(bits), "m.onnx");
+  out.forms = forms_of(out.plan, vector_target(bits));
   return out;
+}
+Planned planned_network(const GraphFile& file) {
+  return planned_network(file::read(file, 17));
 }
 
 std::vector<Elements> outputs_of(const Plan& plan, const Graph& graph) {
@@ -136,6 +125,30 @@ TEST(Layouts, AnyChoiceComputesTheSame) {
 }
 
 // Constants that a kernel reads in another shape than the model has them in.
+// Batches, groups, transposed convolutions, integers, views, reductions: whatever has forms computes the same in them.
+TEST(Layouts, AnyChoiceOfARandomGraphComputesTheSame) {
+  int with_choice = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    RandomSizes sizes;
+    sizes.most_extent = 8;
+    sizes.nodes = int(4 + seed % 12);
+    const Planned network = planned_network(random_graph(seed, sizes), 128);
+    if (!network.forms.any()) continue;
+    ++with_choice;
+    const auto inputs = random_inputs(network.graph, seed);
+    const std::vector<Elements> expected = run(network.plan, network.graph, inputs);
+    for (const std::uint64_t bits : {~std::uint64_t(0), std::uint64_t(0x5555555555555555), seed * 0x9E3779B97F4A7C15}) {
+      const std::vector<Elements> got =
+          run(laid_out(network.plan, network.forms, chosen(network, bits)), network.graph, inputs);
+      for (std::size_t o = 0; o < expected.size(); ++o)
+        for (std::size_t e = 0; e < expected[o].size(); ++e)
+          ASSERT_NEAR(got[o][e], expected[o][e], 1e-9 * (1 + std::abs(expected[o][e]))) << "seed " << seed << "\n"
+                                                                                        << to_text(network.graph);
+    }
+  }
+  EXPECT_GE(with_choice, 20);
+}
+
 TEST(Layouts, ConstantsOfFewerDimensionsFollowTheirKernel) {
   GraphFile file;
   file.input("x", {1, 3, 6, 6});
@@ -181,7 +194,7 @@ TEST(Layouts, KernelsOfValuesInBlocksReadBlocksAlone) {
     const Plan::Buffer& result = plan.buffers[std::size_t(call.result)];
     if (result.shape.size() != 5) labels.push_back(call.label);
   }
-  // 12 and 20 channels go into blocks of 4; pooled channels have nothing behind them.
+  // 12 and 20 channels go into blocks of 4; blocks of channels of one element would be in the same order.
   EXPECT_EQ(labels, (std::vector<std::string>{"node 11 (GlobalAveragePool, Sigmoid)",
                                               "node 13 (Mul, Erf, Mul, GlobalAveragePool)", "node 18 (MatMul)"}));
 }

@@ -16,6 +16,7 @@
 #include "tests/graph/support/naive.h"
 #include "tests/graph/support/random_graph.h"
 #include "tests/graph/support/run_plan.h"
+#include "tests/graph/support/small.h"
 
 namespace {
 
@@ -26,9 +27,7 @@ using graft::codegen::Elements;
 TEST(Networks, ComputeWhatPlainLoopsDo) {
   const fs::path folder = GRAFT_SMALL_NETWORKS;
   if (folder.empty()) GTEST_SKIP() << "examples/networks/write_networks.py does not run: install python3-onnx";
-  graft::codegen::Target target;
-  target.vector_bits = 256;
-  target.vector_registers = 16;
+  const graft::codegen::Target target = vector_target();
   graft::base::Monitor nobody;
   int networks = 0;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

@@ -4,13 +4,12 @@
 
 #include <cmath>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "codegen/expression/target.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
+#include "tests/graph/support/small.h"
 
 namespace {
 
@@ -18,33 +17,17 @@ using namespace graft::graph;
 using file::attribute;
 using file::GraphFile;
 using graft::codegen::Elements;
-using graft::codegen::Target;
 using List = std::vector<std::int64_t>;
 
-// A processor with vectors of 256 bits.
-Target target() {
-  Target target;
-  target.vector_bits = 256;
-  target.vector_registers = 16;
-  return target;
-}
-
-std::vector<float> numbers(std::size_t count, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  std::vector<float> all;
-  for (std::size_t i = 0; i < count; ++i) all.push_back(float(double(random() % 2001) / 1000 - 1));
-  return all;
-}
-
 Elements elements(std::size_t count, std::uint64_t seed) {
-  const std::vector<float> all = numbers(count, seed);
+  const std::vector<float> all = numbers(std::int64_t(count), seed);
   return Elements(std::vector<double>(all.begin(), all.end()));
 }
 
 // Plans the file's graph, and checks that the plan computes what the graph does.
 Plan plan_of(const GraphFile& file, int version = 17) {
   const Graph graph = folded(file::read(file, version), "m.onnx");
-  Plan plan = planned(graph, target(), "m.onnx");
+  Plan plan = planned(graph, vector_target(), "m.onnx");
   std::map<std::string, Elements> inputs;
   for (const int input : graph.inputs) {
     const Value& value = graph.values[std::size_t(input)];
@@ -306,7 +289,7 @@ TEST(Plan, RefusesWhatNobodySupports) {
   file.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
   Graph graph = folded(file::read(file), "m.onnx");
   graph.nodes[0].operation = "Nothing";
-  EXPECT_THROW(planned(graph, target(), "m.onnx"), graft::base::UserError);
+  EXPECT_THROW(planned(graph, vector_target(), "m.onnx"), graft::base::UserError);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "graph/reference.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
+#include "tests/graph/support/small.h"
 #include "tests/support/refusal.h"
 
 namespace {
@@ -90,8 +91,7 @@ std::vector<double> result_of(const std::string& operation, const std::vector<Da
   std::vector<double> numbers;
   for (std::size_t e = 0; e < is.size(); ++e) numbers.push_back(is[e]);
   if (has_plan) {
-    graft::codegen::Target target;
-    target.vector_bits = 256, target.vector_registers = 16;
+    const graft::codegen::Target target = vector_target();
     const Elements planned_result = run(planned(ready, target, "m.onnx"), ready, given).front();
     for (std::size_t e = 0; e < is.size(); ++e) EXPECT_EQ(planned_result[e], is[e]) << operation << ", element " << e;
   }
@@ -267,8 +267,7 @@ TEST(Quantised, RangesAreFoundInTheInput) {
   EXPECT_NEAR(is[1][0], 5.0 / 255, 1e-8);
   EXPECT_EQ(is[2][0], 153);
   // Minimum and maximum are found once for all results.
-  graft::codegen::Target target;
-  target.vector_bits = 256, target.vector_registers = 16;
+  const graft::codegen::Target target = vector_target();
   const Plan plan = planned(ready, target, "m.onnx");
   EXPECT_LE(plan.calls.size(), 7u);
   const std::vector<Elements> run_results = run(plan, ready, inputs);
@@ -298,8 +297,7 @@ TEST(Quantised, ZeroPointsLeaveProductsOfBytes) {
   EXPECT_EQ(weights.type, DType::i8);
   EXPECT_EQ(weights.known->integers(), (List{-28, 0, 72, -128, 127, 0}));
   EXPECT_EQ(ready.nodes[0].operands[5], -1);
-  graft::codegen::Target target;
-  target.vector_bits = 256, target.vector_registers = 16;
+  const graft::codegen::Target target = vector_target();
   const Plan plan = planned(ready, target, "m.onnx");
   ASSERT_EQ(plan.kernels.size(), 1u);
   const std::string text = plan.kernels[0].workload.text();
@@ -307,7 +305,8 @@ TEST(Quantised, ZeroPointsLeaveProductsOfBytes) {
   EXPECT_FALSE(contains(text, "- 7) *")) << text;
 }
 
-// Three channels do not make a group of four bytes, and so windows of three become four wide, the last weights being zeros.
+// Three channels do not make a group of four bytes, and so windows of three become four wide, the last weights being
+// zeros.
 TEST(Quantised, WindowsOfFewChannelsGetZerosForDotProducts) {
   for (const std::int64_t channels : {3, 4}) {
     GraphFile graph;

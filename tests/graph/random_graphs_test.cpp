@@ -17,6 +17,7 @@
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"
 #include "tests/graph/support/run_plan.h"
+#include "tests/graph/support/small.h"
 
 namespace {
 
@@ -53,9 +54,7 @@ TEST(RandomGraphs, FoldedAreWhatPlainLoopsGive) {
 
 // Fused, on planned buffers, call by call.
 TEST(RandomGraphs, PlansComputeWhatGraphsDo) {
-  graft::codegen::Target target;
-  target.vector_bits = 256;
-  target.vector_registers = 16;
+  const graft::codegen::Target target = vector_target();
   graft::base::Monitor nobody;
   for (std::uint64_t seed = 200; seed < 300; ++seed) {
     RandomSizes sizes;

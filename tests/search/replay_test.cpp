@@ -165,6 +165,7 @@ TEST(AskTell, LooksNearTheFastestRowWhateverTheModelThinks) {
   const Farthest prior;
   AskTellSettings settings;
   settings.selection.random_share = 0;
+  settings.selection.acquisition = Acquisition::ei;
   AskTell search({recording.space, rows, "x"}, &prior, settings);
   std::vector<datasets::Trial> told;
   for (const datasets::Trial& trial : recording.trials) {

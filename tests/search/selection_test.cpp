@@ -236,9 +236,10 @@ TEST(Selection, IsByExpectedImprovementAmongRowsOfTables) {
   const codegen::Space rows(
       codegen::Workload("table(name=t)"),
       {{std::make_shared<const codegen::Sketch>(sketch), {{"tile", {0}, {{1}, {2}}}, {"unroll", {1}, {{1}, {2}}}}}});
-  EXPECT_EQ(selection_in(rows, {}).acquisition, Acquisition::ei);
-  EXPECT_EQ(selection_in(rows, {.random_share = 0.5}).acquisition, Acquisition::mean);  // as asked
-  EXPECT_EQ(selection_in(space(), {}), SelectionSettings{});
+  EXPECT_EQ(selection_in(rows, false, {}).acquisition, Acquisition::ei);
+  EXPECT_EQ(selection_in(rows, true, {}), SelectionSettings{});  // other devices taught the model
+  EXPECT_EQ(selection_in(rows, false, {.random_share = 0.5}).acquisition, Acquisition::mean);  // as asked
+  EXPECT_EQ(selection_in(space(), false, {}), SelectionSettings{});
 }
 
 }  // namespace

@@ -79,23 +79,30 @@ TEST(TuneOwn, SearchesFromTheDefaultAndContinues) {
 }
 
 TEST(TuneOwn, LearnsFromWhatOthersMeasured) {
-  const base::Folder folder;
+  constexpr int seeds = 8;
   base::Monitor monitor;
-  OwnRequest before = valley(folder.path(), "before");
-  before.search.trials = 64;
-  before.device = "old";
-  tune_own(before, monitor);
-  // A device on which everything takes twice as long, and the bottom has moved a little.
-  OwnRequest request = valley(folder.path(), "after");
-  request.command.run = "echo time $((200 + ({x} - 10) * ({x} - 10) * 8 + ({y} - 6) * ({y} - 6) * 2))";
-  request.from = {folder / "before"};
-  request.search.trials = 9;
-  const OwnResult with = tune_own(request, monitor);
-  ASSERT_TRUE(with.best);
-  EXPECT_LE(with.best->seconds, 0.24);  // the default has 1.1
-  EXPECT_TRUE(std::filesystem::exists(folder / "after" / "prior.h5"));
-  request.search.trials = 12;
-  EXPECT_EQ(tune_own(request, monitor).time.measured, 3);
+  double sum = 0;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const base::Folder folder;
+    OwnRequest before = valley(folder.path(), "before");
+    before.search.trials = 64;
+    before.search.seed = std::uint64_t(seed);
+    before.device = "old";
+    tune_own(before, monitor);
+    // A device on which everything takes twice as long, and the bottom has moved a little.
+    OwnRequest request = valley(folder.path(), "after");
+    request.command.run = "echo time $((200 + ({x} - 10) * ({x} - 10) * 8 + ({y} - 6) * ({y} - 6) * 2))";
+    request.from = {folder / "before"};
+    request.search.trials = 9;
+    request.search.seed = std::uint64_t(seed);
+    const OwnResult with = tune_own(request, monitor);
+    ASSERT_TRUE(with.best);
+    sum += with.best->seconds;
+    EXPECT_TRUE(std::filesystem::exists(folder / "after" / "prior.h5"));
+    request.search.trials = 12;
+    EXPECT_EQ(tune_own(request, monitor).time.measured, 3);
+  }
+  EXPECT_LE(sum / seeds, 0.210);  // the default has 1.1, and the same search from scratch 0.22 to 0.33
 }
 
 TEST(TuneOwn, WhatARunMeasuredIsADatasetAndExported) {
