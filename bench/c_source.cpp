@@ -49,6 +49,26 @@ static inline float rsqrt_f32(float a) { return 1.0f / sqrtf(a); }
 static inline double rsqrt_f64(double a) { return 1.0 / sqrt(a); }
 static inline float sigmoid_f32(float a) { return 1.0f / (1.0f + expf(-a)); }
 static inline double sigmoid_f64(double a) { return 1.0 / (1.0 + exp(-a)); }
+/* Numbers of 16 bits are kept as their bits. */
+static inline float f32_of_bits(uint32_t bits) { union { uint32_t bits; float number; } u = {bits}; return u.number; }
+static inline uint32_t bits_of_f32(float a) { union { float number; uint32_t bits; } u = {a}; return u.bits; }
+static inline float f32_of_bf16(uint16_t a) { return f32_of_bits((uint32_t)a << 16); }
+static inline uint16_t bf16_of_f32(float a) {
+  uint32_t bits = bits_of_f32(a);
+  return a != a ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+static inline float f32_of_f16(uint16_t a) {
+  uint32_t sign = (uint32_t)(a & 0x8000) << 16, size = (uint32_t)(a & 0x7fff) << 13;
+  return f32_of_bits(sign | (size >= 0x0f800000 ? size | 0x7f800000 : bits_of_f32(f32_of_bits(size) * 0x1p112f)));
+}
+static inline uint16_t f16_of_f32(float a) {
+  uint32_t bits = bits_of_f32(a), size = bits & 0x7fffffff, moved = size - 0x38000000;
+  uint32_t result = a != a               ? 0x7e00
+                    : size >= 0x47800000 ? 0x7c00
+                    : size < 0x38800000  ? bits_of_f32(f32_of_bits(size) + 0.5f) - 0x3f000000
+                                         : (moved + 0xfff + (moved >> 13 & 1)) >> 13;
+  return result | bits >> 16 & 0x8000;
+}
 static inline int64_t inside(int64_t index, int64_t extent) {
   return index < 0 ? 0 : index >= extent ? extent - 1 : index;
 }
@@ -69,11 +89,18 @@ std::string_view c_type(DType type) {
       return "uint8_t";
     case DType::i64:
       return "int64_t";
+    case DType::f16:
+    case DType::bf16:
+      return "uint16_t";
   }
   return "";
 }
 
 std::string number_text(double number, DType type) {
+  if (computed_in(type) != type) {
+    const std::string bytes = as_bytes({number}, type);
+    return fmt::format("0x{:02x}{:02x}", std::uint8_t(bytes[1]), std::uint8_t(bytes[0]));
+  }
   if (!is_floating(type)) {
     const std::int64_t within = integer_of(kept(number, type));
     // The least number of 32 or 64 bits cannot be written as one.
@@ -96,6 +123,12 @@ std::string call(std::string_view name, DType type, const std::string& arguments
 
 std::string converted(const std::string& text, DType from, DType to) {
   if (from == to) return text;
+  for (const DType type : {from, to}) {
+    const DType wide = computed_in(type);
+    if (wide == type) continue;
+    return type == from ? converted(fmt::format("{}_of_{}({})", name_of(wide), name_of(type), text), wide, to)
+                        : fmt::format("{}_of_{}({})", name_of(type), name_of(wide), converted(text, from, wide));
+  }
   if (is_floating(from) && !is_floating(to)) return fmt::format("{}_of_{}({})", name_of(to), name_of(from), text);
   return fmt::format("(({}){})", c_type(to), text);
 }
@@ -153,6 +186,8 @@ std::string operation_text(Op op, DType type, const std::string& a, const std::s
     case Op::cast_i8:
     case Op::cast_u8:
     case Op::cast_i64:
+    case Op::cast_f16:
+    case Op::cast_bf16:
       return converted(a, type, *converts_to(op));
     case Op::pow:
       return library_call("pow", type, a + ", " + b);
@@ -247,8 +282,9 @@ class Printer {
     const std::vector<NodeType> types =
         types_of(store.value, type, [&](const Access& access) { return type_of(access); });
     const std::string target = element(store.target);
+    const DType combined = store.combine == Combine::none ? type : computed_in(type);
     const std::string right =
-        converted(value(store, types, int(store.value.nodes.size()) - 1), types.back().result, type);
+        converted(value(store, types, int(store.value.nodes.size()) - 1), types.back().result, combined);
     switch (store.combine) {
       case Combine::none:
         return fmt::format("{} = {};\n", target, right);
@@ -257,7 +293,8 @@ class Printer {
       case Combine::max:
       case Combine::min: {
         const std::string_view name = store.combine == Combine::max ? "max" : "min";
-        return fmt::format("{} = {};\n", target, call(name, type, target + ", " + right));
+        const std::string result = call(name, combined, converted(target, type, combined) + ", " + right);
+        return fmt::format("{} = {};\n", target, converted(result, combined, type));
       }
     }
     return "";

@@ -51,24 +51,13 @@ std::map<std::string, Words> lists() {
 
 // The list that a flag or argument of this name takes words of; empty: none, files are completed.
 std::string list_of(const Declared& entry) {
-  static const std::map<std::string, std::string, std::less<>> lists = {{"platform", "platforms"},
-                                                                        {"PLATFORM", "platforms"},
-                                                                        {"target", "platforms"},
-                                                                        {"sources", "platforms"},
-                                                                        {"hold-out", "platforms"},
-                                                                        {"misleading", "platforms"},
-                                                                        {"WORKLOAD", "workloads"},
-                                                                        {"workload", "workloads"},
-                                                                        {"workloads", "workloads"},
-                                                                        {"train-workloads", "workloads"},
-                                                                        {"judge-workloads", "workloads"},
-                                                                        {"methods", "methods"},
-                                                                        {"search-methods", "methods"},
-                                                                        {"against", "methods"},
-                                                                        {"learner", "learners"},
-                                                                        {"encoding", "encodings"},
-                                                                        {"explorer", "explorers"},
-                                                                        {"SHELL", "shells"}};
+  static const std::map<std::string, std::string, std::less<>> lists = {
+      {"platform", "platforms"},        {"PLATFORM", "platforms"},        {"target", "platforms"},
+      {"sources", "platforms"},         {"hold-out", "platforms"},        {"misleading", "platforms"},
+      {"WORKLOAD", "workloads"},        {"workload", "workloads"},        {"workloads", "workloads"},
+      {"train-workloads", "workloads"}, {"judge-workloads", "workloads"}, {"methods", "methods"},
+      {"search-methods", "methods"},    {"against", "methods"},           {"learner", "learners"},
+      {"encoding", "encodings"},        {"explorer", "explorers"},        {"SHELL", "shells"}};
   const auto found = lists.find(entry.name);
   return found == lists.end() ? "" : found->second;
 }

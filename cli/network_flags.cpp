@@ -53,19 +53,22 @@ void NetworkFlags::declare(Options& options) {
                "of an ONNX file: extents that it leaves open, of an input (x=1,3,224,224) or a named dimension "
                "(batch=1), several separated by ';'");
   options.text("constant", constant, "of an ONNX file: inputs that are always the same: 'rate=16000;gain=0.5,2'");
+  options.text(
+      "storage", storage,
+      "of an ONNX file: how f32 numbers between kernels, and weights, are stored: f32, f16 or bf16; sums are f32, "
+      "inputs and outputs as they are");
 }
 
-graph::Shapes NetworkFlags::shapes() const {
-  return lists_of<std::int64_t>(shape, "--shape", "EXTENT", 0);
-}
-
-graph::Numbers NetworkFlags::constants() const {
-  return lists_of<double>(constant, "--constant", "NUMBER", std::numeric_limits<double>::lowest());
+study::NetworkOptions NetworkFlags::options() const {
+  return {lists_of<std::int64_t>(shape, "--shape", "EXTENT", 0),
+          lists_of<double>(constant, "--constant", "NUMBER", std::numeric_limits<double>::lowest()),
+          study::storage_named(storage)};
 }
 
 void NetworkFlags::refuse_for_others() const {
   if (!shape.empty()) throw base::UserError("--shape", "goes with an ONNX file");
   if (!constant.empty()) throw base::UserError("--constant", "goes with an ONNX file");
+  if (storage != "f32") throw base::UserError("--storage", "goes with an ONNX file");
 }
 
 }  // namespace graft::cli

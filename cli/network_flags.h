@@ -4,8 +4,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "graph/graph.h"
-#include "graph/onnx.h"
+#include "study/flows/network.h"
 
 namespace graft::cli {
 
@@ -14,12 +13,11 @@ bool names_network(const std::string& argument);
 
 // Flags that say what a file leaves open.
 struct NetworkFlags {
-  std::string shape, constant;
+  std::string shape, constant, storage = "f32";
 
   void declare(Options& options);
   // UserError naming the flag.
-  graph::Shapes shapes() const;
-  graph::Numbers constants() const;
+  study::NetworkOptions options() const;
   void refuse_for_others() const;  // if one is given for what is not a network
 };
 

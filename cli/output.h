@@ -66,7 +66,8 @@ class Progress : public base::Monitor {
   void progress(std::string_view what, std::int64_t done, std::int64_t total) override;
   void note(std::string_view line) override;
   bool stop_requested() override;
-  // The table in place of the last one, as many of its first rows as there is room for; nothing elsewhere than on a terminal.
+  // The table in place of the last one, as many of its first rows as there is room for; nothing elsewhere than on a
+  // terminal.
   void show(const Table& table);
   bool is_quiet() const { return quiet_; }
 

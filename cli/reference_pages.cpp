@@ -156,8 +156,8 @@ std::string operators_page() {
   Page page("Operators");
   page.paragraph(
       "An operator is a name for an index expression with parameters ([workload-language.md](workload-language.md)); "
-      "nothing else in graft knows operators by name. `dtype` is a parameter of each: f32 (the default), f64, i32, i8 "
-      "or u8. Parameters without a default must be given.");
+      "nothing else in graft knows operators by name. `dtype` is a parameter of each: f32 (the default), f64, i32, i8, "
+      "u8, f16 or bf16 (stored so, sums in f32). Parameters without a default must be given.");
   for (const codegen::Operator& op : codegen::operators()) {
     std::vector<std::string> call;
     std::vector<std::vector<std::string>> rows;

@@ -1,4 +1,5 @@
-// Flags for the settings of a request (study/inputs/setting.h): their names, defaults, ranges and help are those of its table.
+// Flags for the settings of a request (study/inputs/setting.h): their names, defaults, ranges and help are those of its
+// table.
 #pragma once
 
 #include <initializer_list>
@@ -12,8 +13,8 @@ namespace graft::cli {
 
 // "--stop-after" for "stop_after".
 std::string flag_of(std::string field);
-// A text of a library, in which names of fields are in back quotes (study/inputs/field_error.h), with their flags instead;
-// what else is in back quotes stays.
+// A text of a library, in which names of fields are in back quotes (study/inputs/field_error.h), with their flags
+// instead; what else is in back quotes stays.
 std::string with_flags(std::string_view text);
 
 // Declares those that are flags; they are bound to the request. The request's values are the defaults.

@@ -652,8 +652,8 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
   return translated([&] {
     study::NetworkRequest request;
     request.model = model;
-    request.shapes = {settings.shapes.begin(), settings.shapes.end()};
-    request.constants = settings.constants;
+    request.options = {
+        {settings.shapes.begin(), settings.shapes.end()}, settings.constants, study::storage_named(settings.storage)};
     request.trials = settings.trials;
     request.trials_by_kernel = settings.trials_by_kernel;
     request.budget_seconds = settings.budget_seconds;

@@ -41,8 +41,8 @@ double Array::number(std::size_t element) const {
 std::int64_t Array::integer(std::size_t element) const {
   return codegen::with_element_of(type, [&](auto value) {
     std::memcpy(&value, bytes.data() + element * sizeof value, sizeof value);
-    if constexpr (std::is_floating_point_v<decltype(value)>)
-      return std::isnan(value) ? 0 : codegen::integer_of(std::trunc(double(value)));
+    if constexpr (!std::is_integral_v<decltype(value)>)
+      return std::isnan(double(value)) ? 0 : codegen::integer_of(std::trunc(double(value)));
     else
       return std::int64_t(value);
   });
@@ -74,7 +74,12 @@ Known known(DType type, Shape shape, std::span<const std::int64_t> integers) {
   array->bytes.resize(integers.size() * std::size_t(codegen::bytes_of(type)));
   codegen::with_element_of(type, [&](auto zero) {
     for (std::size_t e = 0; e < integers.size(); ++e) {
-      const auto value = decltype(zero)(integers[e]);
+      using Element = decltype(zero);
+      Element value;
+      if constexpr (std::is_integral_v<Element>)
+        value = Element(integers[e]);
+      else
+        value = Element(double(integers[e]));
       std::memcpy(array->bytes.data() + e * sizeof value, &value, sizeof value);
     }
   });

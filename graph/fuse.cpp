@@ -20,6 +20,7 @@
 #include "graph/merge.h"
 #include "graph/operators.h"
 #include "graph/pieces.h"
+#include "graph/storage.h"
 
 namespace graft::graph {
 namespace {
@@ -40,11 +41,14 @@ struct Working {
 // Parts of the graph in the making.
 class Parts {
  public:
-  Parts(const Graph& graph, const codegen::Target& target, std::string_view place)
-      : target_(target), values_(graph.values), readers_(graph.values.size()) {
+  Parts(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage)
+      : target_(target), storage_(storage), values_(graph.values), readers_(graph.values.size()) {
     for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
     for (const int output : graph.outputs) outputs_.insert(source_[std::size_t(output)].value);
+    for (std::size_t p = 0; p < parts_.size(); ++p)
+      if (Value& value = values_[std::size_t(result(int(p)))]; !outputs_.contains(result(int(p))))
+        value.type = stored(*value.type);
     place_pieces();
     for (Groups::Source& source : source_) source = rooted(source);
     for (const int output : outputs_) in_memory(output);
@@ -81,7 +85,7 @@ class Parts {
     for (std::optional<Working>& working : parts_) {
       if (!working) continue;
       Group group;
-      const Part part = renamed(flattened(std::move(working->part)));
+      const Part part = as_stored(renamed(flattened(std::move(working->part))));
       group.computation = part.computation;
       for (std::size_t t = 0; t < part.values.size(); ++t) {
         if (part.values[t] < 0) continue;
@@ -171,6 +175,7 @@ class Parts {
           rooted({from, offset}).offset % alignment != 0)
         return false;
       source_[std::size_t(whole)] = {from, offset};
+      values_[std::size_t(whole)].type = values_[std::size_t(from)].type;
       return true;
     }
     std::vector<Run> runs;
@@ -181,7 +186,8 @@ class Parts {
       runs.push_back({value, piece.from, piece.elements});
       is_aligned = is_aligned && piece.first * bytes % alignment == 0;
       if (piece.from == 0 && piece.elements == elements_of(*values_[std::size_t(value)].shape) &&
-          computed.contains(value) && !is_part(value) && !outputs_.contains(value))
+          values_[std::size_t(value)].type == values_[std::size_t(whole)].type && computed.contains(value) &&
+          !is_part(value) && !outputs_.contains(value))
         placed.insert(value);
     }
     if (is_aligned && !placed.empty()) {
@@ -191,8 +197,10 @@ class Parts {
           source_[std::size_t(runs[p].value)] = source;
           continue;
         }
-        const Value& from = values_[std::size_t(runs[p].value)];
-        const int copy = new_value({.name = from.name, .type = from.type, .shape = Shape{runs[p].elements}}, source);
+        const int copy = new_value({.name = values_[std::size_t(runs[p].value)].name,
+                                    .type = values_[std::size_t(whole)].type,
+                                    .shape = Shape{runs[p].elements}},
+                                   source);
         copy_runs({runs[p]}, copy, nodes, parts);
       }
       return true;
@@ -211,7 +219,7 @@ class Parts {
   // Runs in order as one value: a kernel copies a few of them, so that many are put together in several steps.
   void copy_runs(std::vector<Run> runs, int result, const std::vector<int>& nodes,
                  std::vector<std::optional<Working>>& parts) {
-    const codegen::DType type = *values_[std::size_t(result)].type;
+    const codegen::DType stored_as = *values_[std::size_t(result)].type, type = codegen::computed_in(stored_as);
     while (runs.size() > most_copied) {
       std::vector<Run> together;
       for (std::size_t begin = 0; begin < runs.size(); begin += most_copied) {
@@ -219,8 +227,8 @@ class Parts {
                                     runs.begin() + std::ptrdiff_t(std::min(begin + most_copied, runs.size())));
         std::int64_t elements = 0;
         for (const Run& run : some) elements += run.elements;
-        const int value =
-            new_value({.name = values_[std::size_t(result)].name, .type = type, .shape = Shape{elements}}, {-1, 0});
+        const int value = new_value(
+            {.name = values_[std::size_t(result)].name, .type = stored_as, .shape = Shape{elements}}, {-1, 0});
         copy_runs(some, value, nodes, parts);
         together.push_back({value, 0, elements});
       }
@@ -255,6 +263,34 @@ class Parts {
     return number;
   }
 
+  codegen::DType stored(codegen::DType type) const { return type == codegen::computed_in(storage_) ? storage_ : type; }
+
+  // The part with operands and output in the types in which its values are stored. Parts are computed in single
+  // precision until they are whole, so that nothing is rounded within them.
+  Part as_stored(Part part) {
+    if (storage_ == codegen::computed_in(storage_)) return part;
+    const auto type_of = [&](int tensor) { return *values_[std::size_t(part.values[std::size_t(tensor)])].type; };
+    for (int t = 0; t < int(part.values.size()); ++t)
+      if (part.values[std::size_t(t)] >= 0 && type_of(t) == storage_) store_as(part, t, storage_);
+    store_copies(part.computation, storage_);
+    for (const int t : factors_to_store(part.computation, storage_)) {
+      part.values[std::size_t(t)] = stored_constant(part.values[std::size_t(t)]);
+      store_as(part, t, storage_);
+    }
+    return part;
+  }
+
+  int stored_constant(int value) {
+    const auto [known, is_new] = stored_.try_emplace(value, -1);
+    if (is_new) {
+      Value made = values_[std::size_t(value)];
+      made.type = storage_;
+      made.known = graph::known(storage_, *made.shape, made.known->elements());
+      known->second = new_value(std::move(made), {-1, 0});
+    }
+    return known->second;
+  }
+
   // Its stages by themselves, each once: results of one node have most of them in common.
   void divide(const Part& part, int node) {
     std::map<int, int> within;  // values, by tensor
@@ -262,8 +298,8 @@ class Parts {
       const auto [known, is_new] = within.emplace(tensor, -1);
       if (is_new) {
         const codegen::Tensor& own = part.computation.tensors[std::size_t(tensor)];
-        known->second =
-            new_value({.name = fmt::format("{}.{}", node, own.name), .type = own.dtype, .shape = own.shape}, {-1, 0});
+        known->second = new_value(
+            {.name = fmt::format("{}.{}", node, own.name), .type = stored(own.dtype), .shape = own.shape}, {-1, 0});
       }
       return known->second;
     };
@@ -348,6 +384,7 @@ class Parts {
   }
 
   const codegen::Target& target_;
+  const codegen::DType storage_;
   std::vector<Value> values_;
   std::vector<Groups::Source> source_;
   std::vector<std::optional<Working>> parts_;
@@ -357,12 +394,13 @@ class Parts {
   std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them
   std::map<int, int> same_;            // values that are computed already
   std::map<std::tuple<int, std::int64_t, Shape>, int> slices_;
+  std::map<int, int> stored_;  // constants in the type of storage, by constant
 };
 
 }  // namespace
 
-Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place) {
-  Parts parts(graph, target, place);
+Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
+  Parts parts(graph, target, place, storage);
   parts.merge();
   Groups groups = parts.finish();
   share_kernels(groups);

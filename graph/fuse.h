@@ -32,7 +32,10 @@ struct Groups {
   std::vector<Source> source;
 };
 
-// `graph` is folded. UserError names a node that is not supported.
-Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place);
+// `graph` is folded. `storage`: how numbers of single precision are stored between groups, and the constants that are
+// factors of their sums of products; the graph's inputs and outputs stay as they are. UserError names a node that is
+// not supported.
+Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place,
+               codegen::DType storage = codegen::DType::f32);
 
 }  // namespace graft::graph

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -64,16 +63,6 @@ std::string type_name(std::int64_t number) {
   return fmt::format("number {}", number);
 }
 
-float from_half(std::uint16_t bits) {
-  const std::uint32_t sign = std::uint32_t(bits >> 15) << 31, exponent = (bits >> 10) & 0x1f, fraction = bits & 0x3ff;
-  if (exponent == 0) {
-    const float value = float(fraction) * 0x1p-24f;
-    return sign != 0 ? -value : value;
-  }
-  const std::uint32_t wide = exponent == 0x1f ? 0xff : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
-
 // One element as raw data stores it, in the type that it becomes.
 template <class To>
 To converted(std::int64_t number, const char* at) {
@@ -83,9 +72,9 @@ To converted(std::int64_t number, const char* at) {
   };
   switch (number) {
     case half:
-      return To(from_half(as(std::uint16_t())));
+      return To(double(as(base::F16())));
     case brain_half:
-      return To(std::bit_cast<float>(std::uint32_t(as(std::uint16_t())) << 16));
+      return To(double(as(base::BF16())));
     case uint16:
       return To(as(std::uint16_t()));
     case int16:

@@ -141,8 +141,8 @@ std::int64_t Plan::Buffer::bytes() const {
   return elements_of(shape) * codegen::bytes_of(type);
 }
 
-Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place) {
-  return Planner(graph, grouped(graph, target, place)).made();
+Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
+  return Planner(graph, grouped(graph, target, place, storage)).made();
 }
 
 ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes_by_kernel) {

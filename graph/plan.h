@@ -66,8 +66,9 @@ class Calls {
 std::size_t whole_of(const Plan& plan, int buffer);
 
 // `graph` is folded. Outputs are written where they belong; an output that is an input, a constant, or a second one of
-// the same elements is copied there. UserError names a node that is not supported.
-Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place);
+// the same elements is copied there. `storage` as in grouped (fuse.h). UserError names a node that is not supported.
+Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place,
+             codegen::DType storage = codegen::DType::f32);
 
 // The lifetimes of the arena's buffers, in the order of Plan::buffers, followed by those of each call's scratch.
 struct ArenaUse {

@@ -249,7 +249,9 @@ const char* const evaluate_doc =
 
 const char* const tune_network_doc =
     "Tunes all kernels of an ONNX file, as `graft tune MODEL.onnx` does.\n\n"
-    "shapes: of inputs by name, or extents of named dimensions; constants: inputs that are always the same. trials: in "
+    "shapes: of inputs by name, or extents of named dimensions; constants: inputs that are always the same; storage: "
+    "of "
+    "numbers between kernels, and of weights: f32, f16 or bf16; sums are f32. trials: in "
     "total, else trials_by_kernel for each kernel on average. guide: the model that guides. Further keywords are those "
     "of tune(). Returns a dict: folder, seconds (the sum of all calls), complete (False: stopped, the same call "
     "continues it), kernels (a list of dicts: label, workload, calls, seconds, trials).";
@@ -594,7 +596,7 @@ void add_calls(py::module_& module) {
       "tune_network",
       [](const std::filesystem::path& model, const py::object& platform,
          const std::map<std::string, std::vector<std::int64_t>>& shapes,
-         const std::map<std::string, std::vector<double>>& constants, std::int64_t trials,
+         const std::map<std::string, std::vector<double>>& constants, const std::string& storage, std::int64_t trials,
          std::int64_t trials_by_kernel, double budget_seconds, const Path& out, const Path& library,
          const py::object& guide, std::uint64_t seed, int threads, const py::object& progress, const py::object& note,
          const py::object& stop, const py::kwargs& more) {
@@ -603,6 +605,7 @@ void add_calls(py::module_& module) {
         NetworkSettings settings;
         settings.shapes = shapes;
         settings.constants = constants;
+        settings.storage = storage;
         settings.trials = trials;
         settings.trials_by_kernel = trials_by_kernel;
         settings.budget_seconds = budget_seconds;
@@ -628,8 +631,8 @@ void add_calls(py::module_& module) {
       },
       tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(),
       py::arg("shapes") = std::map<std::string, std::vector<std::int64_t>>(),
-      py::arg("constants") = std::map<std::string, std::vector<double>>(), py::arg("trials") = 0,
-      py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
+      py::arg("constants") = std::map<std::string, std::vector<double>>(), py::arg("storage") = "f32",
+      py::arg("trials") = 0, py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
       py::arg("library") = none, py::arg("guide") = none, py::arg("seed") = 1, py::arg("threads") = 1,
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 

@@ -22,8 +22,7 @@ int predict(const Flags& flags, Session& session) {
     throw base::UserError(flags.network, "is not an ONNX file (its name ends in .onnx)");
   study::PredictNetworkRequest request;
   request.model = flags.network;
-  request.shapes = flags.left_open.shapes();
-  request.constants = flags.left_open.constants();
+  request.options = flags.left_open.options();
   request.platform = tasks::platform_named(flags.platform);
   request.library = flags.library;
   request.from.assign(flags.from.begin(), flags.from.end());

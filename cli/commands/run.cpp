@@ -40,6 +40,10 @@ std::string_view numpy_type(codegen::DType type) {
       return "|u1";
     case codegen::DType::i64:
       return "<i8";
+    case codegen::DType::f16:
+      return "<f2";
+    case codegen::DType::bf16:
+      return "<u2";  // NumPy has no such type: its bits
   }
   return "";
 }

@@ -52,8 +52,7 @@ int tune_network(const Flags& flags, Session& session) {
   if (!flags.start.empty()) throw base::UserError("--start", "goes with a single workload");
   study::NetworkRequest request;
   request.model = flags.workload;
-  request.shapes = flags.network.shapes();
-  request.constants = flags.network.constants();
+  request.options = flags.network.options();
   request.each = flags.request;
   request.each.platform = tasks::platform_named(flags.platform);
   request.each.seed = session.seed;

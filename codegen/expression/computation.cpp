@@ -152,10 +152,13 @@ std::optional<std::string> value_problem(const Computation& computation, const S
   }
   const DType result = types.back().result;
   if (stage.combine == Combine::none) return std::nullopt;
+  if (stage.combine == Combine::sum && computed_in(type) != type)
+    return fmt::format("sums into {}; write a stage of type {}, and convert it in the next one", name_of(type),
+                       name_of(computed_in(type)));
   if (is_floating(result) && !is_floating(type))
     return fmt::format("reduces values of type {} into {}; write a stage of type {}, and convert it in the next one",
                        name_of(result), name_of(type), name_of(result));
-  if (stage.combine != Combine::sum && widest(result, type) != type)
+  if (stage.combine != Combine::sum && widest(result, type) != computed_in(type))
     return fmt::format("'{}' of values of type {} into {}; write a stage of type {}, and convert it in the next one",
                        name_of(stage.combine), name_of(result), name_of(type), name_of(result));
   return std::nullopt;

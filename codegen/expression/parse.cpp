@@ -84,7 +84,7 @@ class Parser : private ValueReader {
       while (cursor_.accept(","));
       cursor_.expect("]");
     }
-    type(tensor);
+    (void)has_type(tensor);
     if (literal) {
       cursor_.expect("=");
       cursor_.expect("{");
@@ -95,13 +95,15 @@ class Parser : private ValueReader {
     declare(std::move(tensor), start);
   }
 
-  void type(Tensor& tensor) {
-    if (!cursor_.accept(":")) return;
+  // Reads ": type", if the text states one.
+  bool has_type(Tensor& tensor) {
+    if (!cursor_.accept(":")) return false;
     const Cursor start = here();
     const std::string name = cursor_.identifier();
     const auto found = dtype_of(name);
     if (!found) start.fail(unknown_dtype(name));
     tensor.dtype = *found;
+    return true;
   }
 
   void declare(Tensor tensor, const Cursor& start) {
@@ -130,7 +132,7 @@ class Parser : private ValueReader {
     bool plain = true;
     for (std::size_t d = 0; d < stage.index.size(); ++d) plain = plain && is_own_axis(d);
     if (plain) stage.index.clear();
-    type(tensor);
+    const bool typed = has_type(tensor);
     const auto combine = combination();
     if (!combine) cursor_.fail("expected '=', '+=', 'max=' or 'min='");
     stage.combine = *combine;
@@ -138,6 +140,10 @@ class Parser : private ValueReader {
     names_ = &names;
     stage.value = sum(0);
     names_ = nullptr;
+    // Types of storage alone: sums, and what is computed on the way to an output, are of the type they are computed in.
+    const bool is_copy = stage.combine == Combine::none && stage.value.root().op == Op::load;
+    if (!typed && (stage.combine == Combine::sum || (role == Role::temporary && !is_copy)))
+      tensor.dtype = computed_in(tensor.dtype);
     if (std::string_view("<>=!").find(cursor_.peek()) != std::string_view::npos)
       cursor_.fail("a comparison may only be the first operand of select(a < b, c, d)");
     for (const Start& axis : names.axes) stage.axes.push_back({axis.name, 1});

@@ -56,12 +56,36 @@ struct Data {
 constexpr double allowed_roundings = 4;
 
 double epsilon_of(DType dtype) {
-  return dtype == DType::f32 ? double(std::numeric_limits<float>::epsilon()) : std::numeric_limits<double>::epsilon();
+  switch (dtype) {
+    case DType::f16:
+      return 0x1p-10;
+    case DType::bf16:
+      return 0x1p-7;
+    case DType::f32:
+      return double(std::numeric_limits<float>::epsilon());
+    default:
+      return std::numeric_limits<double>::epsilon();
+  }
 }
 
-// The depth of a number of type `from` as one of type `to`.
+// The error that a magnitude allows.
+double error_of(double magnitude, DType type, std::int64_t depth) {
+  return allowed_roundings * epsilon_of(type) * double(depth) * magnitude;
+}
+// The magnitude with which a result of that depth may be off by `size`. Later depths are no smaller.
+double room_for(double size, DType type, std::int64_t depth) {
+  return size / (allowed_roundings * epsilon_of(type) * double(std::max<std::int64_t>(1, depth)));
+}
+
+bool is_storage_alone(DType type) {
+  return computed_in(type) != type;
+}
+
+// The depth of a number of type `from` as one of type `to`. Of a type of storage alone it is 1: magnitudes say how far
+// a number may be off (see in_storage).
 std::int64_t converted_depth(std::int64_t depth, DType from, DType to) {
   if (from == to || !is_floating(to)) return depth;
+  if (is_storage_alone(to)) return 1;
   const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(to) : 0;
   return std::int64_t(std::ceil(double(depth) * scale)) + 1;
 }
@@ -138,6 +162,8 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
       case Op::cast_i32:
       case Op::cast_i8:
       case Op::cast_u8:
+      case Op::cast_f16:
+      case Op::cast_bf16:
       case Op::cast_i64:
       case Op::saturate_i32:
       case Op::saturate_i8:
@@ -373,6 +399,7 @@ class Interpreter {
     if (type == to) return from;
     const std::int64_t depth = depths_[std::size_t(n)];
     if (is_floating(to)) {
+      if (is_storage_alone(to)) return in_storage(from, type, depth, to);
       if (is_floating(type)) return from;
       return {from.value, std::abs(from.value) + (from.magnitude == 0 ? 0 : room_for(from.magnitude, to, 1))};
     }
@@ -384,6 +411,14 @@ class Interpreter {
       result.magnitude = std::max(std::abs(result.value - low), std::abs(high - result.value));
     }
     return result;
+  }
+
+  // A number that is rounded once more, to a coarser type: by its own size, not by that of the terms it is the sum of.
+  static Number in_storage(const Number& from, DType type, std::int64_t depth, DType to) {
+    const double before = is_floating(type) ? error_of(from.magnitude, type, depth) : from.magnitude;
+    if (const double stored = rounded_to(from.value, to); std::isinf(stored))
+      return {stored, std::isinf(from.value) ? 0 : std::numeric_limits<double>::infinity()};
+    return {from.value, std::abs(from.value) + room_for(before, to, 1)};
   }
 
   Number compared(const ValueNode& node, DType type, std::int64_t depth) const {
@@ -478,7 +513,11 @@ class Interpreter {
       case Op::mul:
         // Exact, where a product in double would round before it wraps around.
         v = with_element_of(type, [&](auto zero) {
-          return double(decltype(zero)(std::uint64_t(std::int64_t(a)) * std::uint64_t(std::int64_t(b))));
+          using T = decltype(zero);
+          if constexpr (std::is_integral_v<T>)
+            return double(T(std::uint64_t(std::int64_t(a)) * std::uint64_t(std::int64_t(b))));
+          else
+            return a * b;
         });
         m = scaled(ma, std::abs(b)) + scaled(mb, std::abs(a)) + ma * mb;
         break;
@@ -514,19 +553,11 @@ class Interpreter {
     return {kept(v, type), m};
   }
 
-  // The error that a magnitude allows.
-  static double error_of(double magnitude, DType type, std::int64_t depth) {
-    return allowed_roundings * epsilon_of(type) * double(depth) * magnitude;
-  }
   // An exact operand adds nothing, whatever the derivative.
   static double scaled(double magnitude, double derivative) { return magnitude == 0 ? 0 : magnitude * derivative; }
-  // The magnitude with which a result of that depth may be off by `size`. Later depths are no smaller.
-  static double room_for(double size, DType type, std::int64_t depth) {
-    return size / (allowed_roundings * epsilon_of(type) * double(std::max<std::int64_t>(1, depth)));
-  }
   // What the machine compares: a number that no operation has rounded yet is rounded to the type that holds it.
   double as_stored(double value, int node, DType type) const {
-    return type == DType::f32 && depths_[std::size_t(node)] == 0 ? double(float(value)) : value;
+    return is_floating(type) && depths_[std::size_t(node)] == 0 ? rounded_to(value, type) : value;
   }
 
   Number load(const ValueNode& node, const Load& from) const {
@@ -922,9 +953,9 @@ Reference evaluated(const Computation& computation, std::vector<Elements> operan
     data[t].value = tensor.is_literal() ? Elements(tensor.values) : std::move(operands[t]);
     assert(std::int64_t(data[t].value.size()) == tensor.elements());
     // A literal such as 1/3 is rounded once, to the type that holds it.
-    if (tensor.is_literal() && tensor.dtype == DType::f32) {
-      data[t].depth =
-          std::any_of(tensor.values.begin(), tensor.values.end(), [](double v) { return double(float(v)) != v; });
+    if (tensor.is_literal() && is_floating(tensor.dtype)) {
+      data[t].depth = std::any_of(tensor.values.begin(), tensor.values.end(),
+                                  [&](double v) { return rounded_to(v, tensor.dtype) != v; });
     }
   }
   Reference result;
@@ -1036,9 +1067,11 @@ Reference reference(const Computation& computation, std::vector<Elements> operan
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {
   if (std::isinf(magnitude)) return magnitude;
   if (!is_floating(dtype)) return magnitude;
-  const double least =
-      dtype == DType::f32 ? double(std::numeric_limits<float>::min()) : std::numeric_limits<double>::min();
-  return std::max(least, allowed_roundings * epsilon_of(dtype) * double(reduction_length) * magnitude);
+  // Subnormal numbers may be lost, but for those of f16, which are as exact as its least normal ones.
+  const double least = dtype == DType::f64   ? std::numeric_limits<double>::min()
+                       : dtype == DType::f16 ? 0x1p-24
+                                             : double(std::numeric_limits<float>::min());
+  return std::max(least, error_of(magnitude, dtype, reduction_length));
 }
 
 }  // namespace graft::codegen

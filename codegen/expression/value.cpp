@@ -21,7 +21,7 @@ struct DTypeFacts {
   bool floating, is_signed;
 };
 constexpr DTypeFacts dtype_facts[] = {
-#define X(name, element) {#name, sizeof(element), std::is_floating_point_v<element>, std::is_signed_v<element>},
+#define X(name, element) {#name, sizeof(element), !std::is_integral_v<element>, !std::is_unsigned_v<element>},
     GRAFT_DTYPES(X)
 #undef X
 };
@@ -83,20 +83,21 @@ bool is_signed(DType type) {
   return dtype_facts[std::size_t(type)].is_signed;
 }
 
+DType computed_in(DType type) {
+  return is_floating(type) && bytes_of(type) < 4 ? DType::f32 : type;
+}
+
 double lowest(DType type) {
-  return with_element_of(type, [](auto zero) {
-    using Limits = std::numeric_limits<decltype(zero)>;
-    return Limits::has_infinity ? -std::numeric_limits<double>::infinity() : double(Limits::lowest());
-  });
+  if (is_floating(type)) return -std::numeric_limits<double>::infinity();
+  return with_element_of(type, [](auto zero) { return double(std::numeric_limits<decltype(zero)>::lowest()); });
 }
 double highest(DType type) {
-  return with_element_of(type, [](auto zero) {
-    using Limits = std::numeric_limits<decltype(zero)>;
-    return Limits::has_infinity ? std::numeric_limits<double>::infinity() : double(Limits::max());
-  });
+  if (is_floating(type)) return std::numeric_limits<double>::infinity();
+  return with_element_of(type, [](auto zero) { return double(std::numeric_limits<decltype(zero)>::max()); });
 }
 
 DType widest(DType a, DType b) {
+  a = computed_in(a), b = computed_in(b);
   if (a == b) return a;
   const auto rank = [](DType type) { return is_floating(type) ? 8 + bytes_of(type) : bytes_of(type); };
   if (rank(a) == rank(b)) return DType::i32;  // i8 and u8
@@ -111,6 +112,10 @@ double kept(double number, DType type) {
   return number - values * std::floor((number - low) / values);
 }
 
+double rounded_to(double number, DType type) {
+  return with_element_of(type, [&](auto zero) { return double(decltype(zero)(number)); });
+}
+
 std::int64_t integer_of(double number) {
   using Limits = std::numeric_limits<std::int64_t>;
   if (number >= 0x1p63) return Limits::max();
@@ -122,7 +127,7 @@ std::string as_bytes(const std::vector<double>& numbers, DType type) {
   with_element_of(type, [&](auto zero) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       using Element = decltype(zero);
-      const Element value = std::is_floating_point_v<Element> ? Element(numbers[i]) : Element(integer_of(numbers[i]));
+      const Element value = std::is_integral_v<Element> ? Element(integer_of(numbers[i])) : Element(numbers[i]);
       std::memcpy(bytes.data() + i * sizeof value, &value, sizeof value);
     }
   });
@@ -368,7 +373,7 @@ std::vector<NodeType> types_of(const Value& value, DType target, const std::func
   };
   // What the place of each node asks for, from the root down.
   std::vector<Perhaps> wanted(count);
-  wanted.back() = target;
+  wanted.back() = computed_in(target);
   for (std::size_t n = count; n-- > 0;) {
     const ValueNode& node = value.nodes[n];
     for (std::size_t o = 0; o < 3; ++o) {
@@ -381,7 +386,7 @@ std::vector<NodeType> types_of(const Value& value, DType target, const std::func
   // What it works in and gives, from the leaves up. Nothing: constants alone.
   std::vector<Perhaps> works(count), gives(count);
   const auto join = [](Perhaps& type, const Perhaps& other) {
-    if (other) type = type ? widest(*type, *other) : *other;
+    if (other) type = type ? widest(*type, *other) : computed_in(*other);
   };
   for (std::size_t n = 0; n < count; ++n) {
     const ValueNode& node = value.nodes[n];
@@ -402,10 +407,10 @@ std::vector<NodeType> types_of(const Value& value, DType target, const std::func
   }
   // Constants, and what is made of them alone, take the type of what uses them.
   std::vector<NodeType> types(count);
-  if (!gives.back() && !is_comparison(value.root().op)) gives.back() = target;
+  if (!gives.back() && !is_comparison(value.root().op)) gives.back() = computed_in(target);
   for (std::size_t n = count; n-- > 0;) {
     const ValueNode& node = value.nodes[n];
-    if (!works[n]) works[n] = gives[n] ? gives[n] : Perhaps(DType::f64);  // a comparison of constants
+    if (!works[n]) works[n] = computed_in(gives[n].value_or(DType::f64));  // a comparison of constants
     if (!gives[n]) gives[n] = works[n];
     if (node.op == Op::load) works[n] = widest(works[n].value_or(DType::i32), DType::i32);
     types[n] = {*works[n], *gives[n]};

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/float16.h"
 #include "codegen/expression/affine.h"
 
 namespace graft::codegen {
@@ -22,7 +23,9 @@ namespace graft::codegen {
   X(i32, std::int32_t)  \
   X(i8, std::int8_t)    \
   X(u8, std::uint8_t)   \
-  X(i64, std::int64_t)
+  X(i64, std::int64_t)  \
+  X(f16, base::F16)     \
+  X(bf16, base::BF16)
 
 enum class DType {
 #define X(name, element) name,
@@ -34,6 +37,8 @@ std::optional<DType> dtype_of(std::string_view name);
 std::int64_t bytes_of(DType type);
 bool is_floating(DType type);
 bool is_signed(DType type);
+// The type in which its numbers are computed: f32 for f16 and bf16, which are types of storage alone.
+DType computed_in(DType type);
 
 // f(T()) for the C++ type T of an element.
 template <class Function>
@@ -53,12 +58,14 @@ double lowest(DType type);
 double highest(DType type);
 
 // The type in which numbers of both types are computed: floating point before integers, more bits before fewer; i8 and
-// u8 together are i32.
+// u8 together are i32; f16 and bf16 are f32.
 DType widest(DType a, DType b);
 
 // The number as a tensor of the type stores it: itself for floating-point types; modulo 2^bits for integers, infinities
 // (the start values of max and min) as lowest and highest.
 double kept(double number, DType type);
+// The nearest number of a floating-point type.
+double rounded_to(double number, DType type);
 
 // A whole number as an integer; the nearest one of 64 bits beyond their range.
 std::int64_t integer_of(double number);
@@ -110,7 +117,9 @@ std::vector<double> numbers_from(std::string_view bytes, DType type);
   X(cast_i64, 1, "", add, all)               \
   X(saturate_i32, 1, "", compare, all)       \
   X(saturate_i8, 1, "", compare, all)        \
-  X(saturate_u8, 1, "", compare, all)
+  X(saturate_u8, 1, "", compare, all)        \
+  X(cast_f16, 1, "", add, all)               \
+  X(cast_bf16, 1, "", add, all)
 
 enum class Op {
 #define X(name, operands, sign, counted, types) name,
@@ -187,8 +196,9 @@ struct NodeType {
 };
 // By node of a value that is written to a tensor of type `target`. Operations work in the widest type of their operands
 // and the target, so that sums of products of i8 into i32 are exact; a comparison, an operand of a cast and an index in
-// that of their operands alone (an index in i32 at least). Constants are of the type of the operation that uses them,
-// positions are i32. The result of the root is converted once, where it is stored.
+// that of their operands alone (an index in i32 at least). Numbers of 16 bits count as f32 wherever they are used.
+// Constants are of the type of the operation that uses them, positions are i32. The result of the root is converted
+// once, where it is stored.
 std::vector<NodeType> types_of(const Value& value, DType target, const std::function<DType(const Access&)>& type_of);
 
 // The same value with every access and every position mapped.

@@ -241,6 +241,9 @@ CodeAttributes find_attributes(const Target& target) {
     attributes.vscale_least = unsigned(target.vector_bits / 128);
   attributes.rounds = !triple.isX86() || machine->checkFeatures("+sse4.1");
   attributes.saturates = !triple.isX86();
+  attributes.converts_f16 = triple.isAArch64() || machine->checkFeatures(triple.isX86() ? "+f16c" : "+zfhmin");
+  attributes.converts_bf16 = (triple.isX86() && machine->checkFeatures("+avx512bf16")) ||
+                             (triple.isAArch64() && machine->checkFeatures("+bf16") && attributes.vscale_least == 0);
   attributes.rounds_to_even = (triple.isX86() && attributes.rounds) || triple.isAArch64();
   return attributes;
 }

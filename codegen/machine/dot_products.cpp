@@ -12,7 +12,7 @@
 namespace graft::codegen {
 namespace {
 
-// An instruction that adds the products of a group of four bytes, the same one for all lanes, with the groups of each
+// An instruction that adds the products of a group of 32 bits, the same one for all lanes, with the groups of each
 // lane.
 struct Instruction {
   std::string_view name, architecture, needs;  // of the triple; LLVM's features
@@ -28,6 +28,11 @@ constexpr Instruction x86_256_vex{"vpdpbusd_vex", "x86_64", "+avxvnni", 256, "ll
 constexpr Instruction arm_signed{"sdot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.sdot.v4i32.v16i8", false};
 constexpr Instruction arm_unsigned{"udot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.udot.v4i32.v16i8", false};
 constexpr Instruction arm_mixed{"usdot", "aarch64", "+i8mm", 128, "llvm.aarch64.neon.usdot.v4i32.v16i8", true};
+constexpr Instruction x86_bf16_512{
+    "vdpbf16ps_512", "x86_64", "+avx512bf16", 512, "llvm.x86.avx512bf16.dpbf16ps.512", false};
+constexpr Instruction x86_bf16_256{
+    "vdpbf16ps_256", "x86_64", "+avx512bf16,+avx512vl", 256, "llvm.x86.avx512bf16.dpbf16ps.256", false};
+constexpr Instruction arm_bf16{"bfdot", "aarch64", "+bf16", 128, "llvm.aarch64.neon.bfdot.v4f32.v8bf16", false};
 
 // The types of the group and of the lanes, and what computes them: the best instruction first.
 struct Kind {
@@ -40,11 +45,44 @@ const std::vector<Kind>& kinds() {
       {"i8", "u8", {x86_512, x86_256, x86_256_vex, arm_mixed}},
       {"i8", "i8", {x86_512, x86_256, x86_256_vex, arm_signed}},
       {"u8", "u8", {arm_unsigned}},
+      {"bf16", "bf16", {x86_bf16_512, x86_bf16_256, arm_bf16}},
   };
   return all;
 }
 
+std::string name_of(const Kind& kind, const Instruction& by) {
+  return fmt::format("{}_{}{}", by.name, kind.group, kind.lanes);
+}
+
+std::string text_of(const Kind& kind, const Instruction& by, int group, std::string_view result,
+                    const std::string& code) {
+  return fmt::format(
+      "intrinsic {0}\nneeds {1}\n"
+      "computes input A[{2}] : {3}; input B[{4},{2}] : {5}; output C[j] : {6} += A[l] * B[j,l] where j={4}, l={2}\n"
+      "body\n{7}end\n",
+      name_of(kind, by), by.needs, group, kind.group, by.vector_bits / 32, kind.lanes, result, code);
+}
+
+// Two numbers of 16 bits, which are bits here and numbers to the instruction.
+IntrinsicPointer dot_product_of_floats(const Kind& kind, const Instruction& by) {
+  const std::int64_t lanes = by.vector_bits / 32;
+  const std::string name = name_of(kind, by);
+  const std::string code = fmt::format(
+      "declare <{0} x float> @{2}(<{0} x float>, <{1} x bfloat>, <{1} x bfloat>)\n"
+      "define <{0} x float> @{3}(<{0} x float> %c, <2 x i16> %a, <{1} x i16> %b) {{\n"
+      "%group = bitcast <2 x i16> %a to i32\n"
+      "%one = insertelement <{0} x i32> poison, i32 %group, i32 0\n"
+      "%all = shufflevector <{0} x i32> %one, <{0} x i32> poison, <{0} x i32> zeroinitializer\n"
+      "%groups = bitcast <{0} x i32> %all to <{1} x bfloat>\n"
+      "%columns = bitcast <{1} x i16> %b to <{1} x bfloat>\n"
+      "%sum = call <{0} x float> @{2}(<{0} x float> %c, <{1} x bfloat> %groups, <{1} x bfloat> %columns)\n"
+      "ret <{0} x float> %sum\n}}\n",
+      lanes, 2 * lanes, by.code, name);
+  return parse_intrinsics(text_of(kind, by, 2, "f32", code), name).front();
+}
+
 IntrinsicPointer dot_product(const Kind& kind, const Instruction& by) {
+  if (kind.group == "bf16") return dot_product_of_floats(kind, by);
   const std::int64_t lanes = by.vector_bits / 32;
   const bool is_x86 = by.architecture == "x86_64";
   // Vectors are of groups on x86-64, of bytes on AArch64.
@@ -78,13 +116,11 @@ IntrinsicPointer dot_product(const Kind& kind, const Instruction& by) {
     code += splat("group", "%group") +
             (is_swapped ? call("sum", "%c", columns, all_of("group")) : call("sum", "%c", all_of("group"), columns));
   }
-  const std::string name = fmt::format("{}_{}{}", by.name, kind.group, kind.lanes);
-  const std::string text = fmt::format(
-      "intrinsic {0}\nneeds {1}\n"
-      "computes input A[4] : {2}; input B[{4},4] : {3}; output C[j] : i32 += A[l] * B[j,l] where j={4}, l=4\nbody\n"
-      "declare {5} @{6}({5}, {7}, {7})\ndefine {5} @{0}({5} %c, <4 x i8> %a, {8} %b) {{\n{9}ret {5} %sum\n}}\nend\n",
-      name, by.needs, kind.group, kind.lanes, lanes, sums, by.code, operand, bytes, code);
-  return parse_intrinsics(text, name).front();
+  const std::string name = name_of(kind, by);
+  const std::string whole = fmt::format(
+      "declare {0} @{1}({0}, {2}, {2})\ndefine {0} @{3}({0} %c, <4 x i8> %a, {4} %b) {{\n{5}ret {0} %sum\n}}\n", sums,
+      by.code, operand, name, bytes, code);
+  return parse_intrinsics(text_of(kind, by, 4, "i32", whole), name).front();
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -19,6 +20,7 @@
 #include "codegen/machine/functions.h"
 #include "codegen/machine/homes.h"
 #include "codegen/machine/intrinsic_code.h"
+#include "codegen/machine/storage.h"
 #include "codegen/program/analysis.h"
 #include "codegen/program/intrinsic.h"
 
@@ -78,7 +80,9 @@ class Emitter {
       for (const Access& load : store.value.loads) load_offsets_.back().push_back(offset(program, load));
       types_.push_back(types_of(store.value, buffer(store.target.tensor).dtype,
                                 [&](const Access& load) { return buffer(load.tensor).dtype; }));
-      loaded_as_.push_back(loaded_as(store.value, types_.back(), buffer(store.target.tensor).dtype));
+      const DType type = buffer(store.target.tensor).dtype;
+      loaded_as_.push_back(
+          loaded_as(store.value, types_.back(), store.combine == Combine::none ? type : computed_in(type)));
     }
     if (!attributes.named_places) return;
     std::set<int> written, read;
@@ -163,6 +167,9 @@ class Emitter {
         return builder_.getInt8Ty();
       case DType::i64:
         return builder_.getInt64Ty();
+      case DType::f16:
+      case DType::bf16:
+        return builder_.getInt16Ty();  // its bits (storage.h)
     }
     return nullptr;
   }
@@ -1091,6 +1098,10 @@ class Emitter {
 
   llvm::Value* converted(llvm::Value* value, DType from, DType to) {
     if (from == to) return value;
+    if (const DType wide = computed_in(from); wide != from)
+      return converted(loaded_from_storage(builder_, attributes_, value, from), wide, to);
+    if (const DType wide = computed_in(to); wide != to)
+      return rounded_for_storage(builder_, attributes_, converted(value, from, wide), to);
     llvm::Type* type = with_element(value, type_of(to));
     if (is_floating(from) && is_floating(to)) return builder_.CreateFPCast(value, type);
     if (!is_floating(from) && !is_floating(to)) return builder_.CreateIntCast(value, type, is_signed(from));
@@ -1184,6 +1195,11 @@ class Emitter {
   }
 
   llvm::Constant* constant(DType type, double value) {
+    if (computed_in(type) != type) {
+      std::uint16_t bits = 0;
+      std::memcpy(&bits, as_bytes({value}, type).data(), sizeof bits);
+      return llvm::ConstantInt::get(type_of(type), bits);
+    }
     if (is_floating(type)) return llvm::ConstantFP::get(type_of(type), value);
     return llvm::ConstantInt::get(type_of(type), std::uint64_t(integer_of(kept(value, type))));
   }
@@ -1290,6 +1306,8 @@ class Emitter {
       case Op::cast_i32:
       case Op::cast_i8:
       case Op::cast_u8:
+      case Op::cast_f16:
+      case Op::cast_bf16:
       case Op::cast_i64:
         return converted(a, type, *converts_to(op));
       case Op::saturate_i32:
@@ -1348,7 +1366,8 @@ class Emitter {
     if (++statements_ > most_statements)
       return refuse(fmt::format("unrolled: more than {} statements", most_statements));
     const Store& store = program_.stores[std::size_t(s)];
-    const DType type = buffer(store.target.tensor).dtype;
+    const DType kept_as = buffer(store.target.tensor).dtype;
+    const DType type = store.combine == Combine::none ? kept_as : computed_in(kept_as);
     const std::vector<NodeType>& types = types_[std::size_t(s)];
     const std::vector<DType>& as = loaded_as_[std::size_t(s)];
     const std::vector<ValueNode>& nodes = store.value.nodes;
@@ -1406,6 +1425,7 @@ class Emitter {
         result = combined(store.combine, before, values.back(), type);
       }
     }
+    result = converted(result, type, kept_as);
     if (lane_loop_ >= 0 && to.lane_stride != 0) result = splat(result);
     save(to, result);
   }

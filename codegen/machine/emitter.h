@@ -36,6 +36,8 @@ struct CodeAttributes {
   bool rounds = true;           // has an instruction that rounds down to an integer
   bool rounds_to_even = false;  // has an instruction that rounds to the nearest integer, halves to even
   bool saturates = true;        // LLVM's conversions to integers with the ends of their range keep vectors
+  // Has instructions between f16 and f32, and from f32 to bf16 that LLVM selects (of SVE it does not).
+  bool converts_f16 = false, converts_bf16 = false;
   // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells
   // LLVM nothing: no access is said to be outside of a scope.
   bool named_places = false;

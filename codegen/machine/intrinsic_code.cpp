@@ -18,9 +18,10 @@
 namespace graft::codegen {
 namespace {
 
+// Numbers of 16 bits are integers, whose bits they are.
 llvm::Type* element_type(llvm::LLVMContext& context, DType type) {
   const unsigned bits = unsigned(8 * bytes_of(type));
-  if (!is_floating(type)) return llvm::Type::getIntNTy(context, bits);
+  if (!is_floating(type) || computed_in(type) != type) return llvm::Type::getIntNTy(context, bits);
   return bits == 32 ? llvm::Type::getFloatTy(context) : llvm::Type::getDoubleTy(context);
 }
 

@@ -16,7 +16,9 @@ namespace graft::codegen {
 namespace {
 
 // "float", "int32_t": the element's C++ type, which C knows without its namespace.
+// Numbers of 16 bits are integers, whose bits they are: C has no types for them that all compilers know.
 std::string_view c_type(DType type) {
+  if (computed_in(type) != type) return "uint16_t";
   std::string_view name;
   switch (type) {
 #define X(dtype, element) \

@@ -14,9 +14,10 @@
 //   end
 //
 // The body is a function of values, not of memory: it takes the output's elements before (with `=` it does not), then
-// those of each input in order of declaration, and returns the output's elements. A tensor is one vector, row-major;
-// a tensor of a single element is a scalar. So accumulators stay in registers, and values read twice are loaded once.
-// Packing lays operands out in the order of the axes, spatial ones first: tensors are best declared so.
+// those of each input in order of declaration, and returns the output's elements. A tensor is one vector, row-major; a
+// tensor of a single element is a scalar. Elements of f16 and bf16 are i16, whose bits they are. So accumulators stay
+// in registers, and values read twice are loaded once. Packing lays operands out in the order of the axes, spatial ones
+// first: tensors are best declared so.
 #pragma once
 
 #include <memory>

@@ -29,8 +29,8 @@ std::string absorb(Computation& computation, const Step& step) {
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) {
     return fmt::format("{} is an output", step.subject);
   }
-  const DType type = computation.tensors[std::size_t(tensor)].dtype;
-  if (type != computation.tensors[std::size_t(computation.stages[std::size_t(consumer)].tensor)].dtype) {
+  const auto type_of = [&](int t) { return computed_in(computation.tensors[std::size_t(t)].dtype); };
+  if (type_of(tensor) != type_of(computation.stages[std::size_t(consumer)].tensor)) {
     return fmt::format("{} is of another type", step.subject);
   }
   bool reads = false;
@@ -200,9 +200,9 @@ std::string reciprocal(Computation& computation, const Step& step) {
   const int number = stage_named(computation, step.stage);
   if (number < 0) return fmt::format("there is no stage {}", step.stage);
   Stage stage = computation.stages[std::size_t(number)];
-  const DType type = computation.tensors[std::size_t(stage.tensor)].dtype;
+  const DType type = computed_in(computation.tensors[std::size_t(stage.tensor)].dtype);
   for (const NodeType& node : types_of(computation, stage)) {
-    if (node.result != type) return fmt::format("{} computes in several types", step.stage);
+    if (computed_in(node.result) != type) return fmt::format("{} computes in several types", step.stage);
   }
   if (!is_floating(type)) return fmt::format("{} holds integers", step.stage);
   const auto found =

@@ -331,8 +331,10 @@ class Rewriter {
       }
     }
     // Values of a chain never exist in memory, so that nothing rounds them to a type of their own.
-    if (head != self && computation_.tensors[std::size_t(stage.tensor)].dtype !=
-                            computation_.tensors[std::size_t(stage_->tensor)].dtype) {
+    const auto type_of = [&](const Stage& of) {
+      return computed_in(computation_.tensors[std::size_t(of.tensor)].dtype);
+    };
+    if (head != self && type_of(stage) != type_of(*stage_)) {
       return fmt::format("{} and {} are of different types", step.stage, step.subject);
     }
     plan_->fused = consumer;

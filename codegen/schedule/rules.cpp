@@ -270,7 +270,7 @@ int fusable_consumer(const Computation& computation, int stage, int head) {
   const Stage& reader = computation.stages[std::size_t(consumer)];
   const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
   if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
-  const auto type_of = [&](const Stage& s) { return computation.tensors[std::size_t(s.tensor)].dtype; };
+  const auto type_of = [&](const Stage& s) { return computed_in(computation.tensors[std::size_t(s.tensor)].dtype); };
   if (stage != head && type_of(reader) != type_of(computation.stages[std::size_t(stage)])) return -1;
   for (const Access& access : reader.value.loads) {
     if (access.tensor != tensor) {
@@ -368,7 +368,7 @@ void fuse_consumers(const Computation& computation, int number, const std::strin
 }
 
 std::int64_t lanes_of(const Computation& computation, const Stage& stage, const Target& target) {
-  return target.lanes(bytes_of(computation.tensors[std::size_t(stage.tensor)].dtype));
+  return target.lanes(bytes_of(computed_in(computation.tensors[std::size_t(stage.tensor)].dtype)));
 }
 
 // Whether every operand moves along a spatial axis: nothing is used twice, tiles of it are of no use.
@@ -1132,8 +1132,8 @@ std::string unsigned_operand(const Computation& computation, const Stage& stage)
 
 // One sketch per intrinsic, reduction and way in which it holds the intrinsic: as it is, with an operand that loses its
 // sign for an intrinsic that wants this, and each with operands stored in groups of what the intrinsic sums.
-// Returns whether sums of integers have sketches with inputs that lie as an intrinsic wants them, which sums all of
-// them: these do in one instruction what plain ones do in several.
+// Returns whether sums of products of integers or of 16-bit numbers have sketches with inputs that lie as an intrinsic
+// wants them, which sums all of them: these do in one instruction what plain ones do in several.
 bool add_tensorized_sketches(const Computation& computation, const Target& target,
                              std::span<const IntrinsicPointer> intrinsics, std::vector<SketchSpace>& result) {
   bool any_direct = false;
@@ -1168,10 +1168,12 @@ bool add_tensorized_sketches(const Computation& computation, const Target& targe
           if (form) forms.push_back(std::move(*form));
         }
       }
-      const bool is_sum_of_integers =
-          !is_floating(computation.tensors[std::size_t(computation.stages[std::size_t(number)].tensor)].dtype);
+      const bool does_several = std::any_of(own.value.loads.begin(), own.value.loads.end(), [&](const Access& access) {
+        const DType type = intrinsic->computation.tensors[std::size_t(access.tensor)].dtype;
+        return !is_floating(type) || computed_in(type) != type;
+      });
       for (const Form& form : forms)
-        any_direct |= add_tensorized_form(form, tensor, target, intrinsic, result) && is_sum_of_integers;
+        any_direct |= add_tensorized_form(form, tensor, target, intrinsic, result) && does_several;
     }
   }
   return any_direct;

@@ -17,7 +17,8 @@ from ._graft import Answer, Failure, Mistake, compile as _compile, compile_netwo
 
 _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
 _KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
-_DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8}
+_DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
+           "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
 
 
 @dataclass(frozen=True)

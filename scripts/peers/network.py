@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Times a network with onnxruntime, OpenVINO and graft, one core, in turns.
+"""Times a network with onnxruntime, OpenVINO and graft, on as many cores, in turns.
 
-    network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--rounds 30] [--json]
+    network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--threads 1] [--rounds 30] [--json]
 
 FOLDER is what `graft compile RUN --out FOLDER` made of a tuned network. Contenders that are not installed are left
 out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
-without graft); with --json one object. Results are compared with the first contender's before anything is timed.
+without graft); with --json one object. On several cores graft's kernels get a parallel_for of OpenMP (cc -fopenmp);
+tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are compared with the first contender's before anything is timed.
 """
 
 import argparse
@@ -20,12 +21,20 @@ import tempfile
 import time
 
 # Before numpy and the contenders start threads of their own.
-for library in ("OMP", "OPENBLAS", "MKL"):
+for library in ("OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
 
 import numpy as np  # noqa: E402
 
 RESAMPLES = 2000
+
+PARALLEL_FOR = """
+#include <stdint.h>
+void parallel_for(void* threads, void (*body)(void*, int64_t), void* closure, int64_t n) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads((int)(intptr_t)threads)
+  for (int64_t i = 0; i < n; ++i) body(closure, i);
+}
+"""
 
 
 def parsed_shapes(texts):
@@ -64,23 +73,24 @@ def model_inputs(path, shapes, seed):
     return inputs
 
 
-def onnxruntime_of(path, inputs):
+def onnxruntime_of(path, inputs, flags):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.intra_op_num_threads, options.inter_op_num_threads = flags.threads, 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return onnxruntime.__version__, lambda: session.run(None, inputs)
 
 
-def openvino_of(path, inputs):
+def openvino_of(path, inputs, flags):
     import openvino
 
     core = openvino.Core()
     model = core.read_model(path)
     model.reshape({name: list(array.shape) for name, array in inputs.items()})
     # Without the third it computes in bf16 where the core can.
-    settings = {"INFERENCE_NUM_THREADS": 1, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    settings = {"INFERENCE_NUM_THREADS": flags.threads, "PERFORMANCE_HINT": "LATENCY",
+                "INFERENCE_PRECISION_HINT": flags.precision}
     compiled = core.compile_model(model, "CPU", settings)
     request = compiled.create_infer_request()
     tensors = {name: openvino.Tensor(array, shared_memory=True) for name, array in inputs.items()}
@@ -94,7 +104,7 @@ def openvino_of(path, inputs):
     return openvino.__version__, run
 
 
-def graft_of(folder, inputs):
+def graft_of(folder, inputs, flags):
     """NAME_run of the library in the folder, by what its NAME.json says, so that any Python can call it."""
     described = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
     networks = [each for each in described if each.get("kind") == "sequence"]
@@ -106,6 +116,12 @@ def graft_of(folder, inputs):
         subprocess.run(["cc", "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", f"{folder}/{is_['code']}",
                         "-Wl,--no-whole-archive"], check=True)
         function = getattr(ctypes.CDLL(shared), is_["run"]["symbol"])
+        if flags.threads > 1:
+            source = pathlib.Path(temporary, "parallel_for.c")
+            source.write_text(PARALLEL_FOR)
+            subprocess.run(["cc", "-O2", "-fopenmp", "-shared", "-fPIC", "-o", f"{temporary}/threads.so", source],
+                           check=True)
+            parallel_for = ctypes.CDLL(f"{temporary}/threads.so").parallel_for
 
     def aligned(content):
         buffer = np.empty(content.nbytes + is_["alignment"], np.uint8)
@@ -122,9 +138,12 @@ def graft_of(folder, inputs):
     memory = {"arena": aligned(np.zeros(is_["arena_bytes"], np.uint8))}
     if is_["weights"]:
         memory["weights"] = aligned(np.fromfile(f"{folder}/{is_['weights']}", np.uint8))
+    threads = {}  # without a parallel_for: the calling thread alone
+    if flags.threads > 1:
+        threads = {"parallel_for": ctypes.cast(parallel_for, ctypes.c_void_p).value, "context": flags.threads}
     addresses = [tensors[argument["argument"]].ctypes.data if argument["kind"] == "tensor"
-                 else memory[argument["kind"]].ctypes.data if argument["kind"] in memory else None
-                 for argument in is_["run"]["arguments"]]  # no parallel_for: the calling thread alone
+                 else memory[argument["kind"]].ctypes.data if argument["kind"] in memory
+                 else threads.get(argument["kind"]) for argument in is_["run"]["arguments"]]
     arguments = [ctypes.c_void_p(address) for address in addresses]
     results = [tensors[tensor["argument"]] for tensor in is_["outputs"]]
 
@@ -184,12 +203,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--least-seconds", type=float, default=0.02,
                         help="a contender runs in each round (default: 0.02)")
-    parser.add_argument("--core", type=int, help="that all run on (default: the last one that may be used)")
+    parser.add_argument("--threads", type=int, default=1, help="of each contender, on as many cores")
+    parser.add_argument("--precision", default="f32", choices=["f32", "bf16", "f16"], help="of OpenVINO")
+    parser.add_argument("--core", type=int, help="that all run on (default: the last ones that may be used)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     flags = parser.parse_args()
-    core = flags.core if flags.core is not None else max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {core})
+    cores = {flags.core} if flags.core is not None else set(sorted(os.sched_getaffinity(0))[-flags.threads:])
+    if len(cores) < flags.threads:
+        sys.exit(f"error: --threads {flags.threads}: {len(cores)} cores may be used")
+    os.sched_setaffinity(0, cores)
 
     inputs = model_inputs(flags.model, parsed_shapes(flags.shape), flags.seed)
     contenders = {"onnxruntime": (onnxruntime_of, flags.model), "openvino": (openvino_of, flags.model)}
@@ -199,7 +222,7 @@ def main():
     expected = None
     for name, (start, what) in contenders.items():
         try:
-            versions[name], run = start(what, inputs)
+            versions[name], run = start(what, inputs, flags)
         except ImportError as error:
             print(f"{name}: left out: {error}", file=sys.stderr)
             continue
@@ -219,7 +242,7 @@ def main():
             for name, times in seconds.items()]
     if flags.json:
         print(json.dumps({"model": flags.model, "inputs": {name: list(array.shape) for name, array in inputs.items()},
-                          "rounds": flags.rounds, "core": core, "rows": rows}, indent=1))
+                          "rounds": flags.rounds, "cores": sorted(cores), "rows": rows}, indent=1))
         return
     print(f"{'':<14}{'ms':>10}{'interval':>22}{'times ' + first:>20}{'interval':>18}{'difference':>12}")
     for row in rows:

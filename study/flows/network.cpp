@@ -240,17 +240,23 @@ class NetworkSearch {
 
 }  // namespace
 
-Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
-                     const codegen::Target& target) {
+codegen::DType storage_named(std::string_view name) {
+  const std::optional<codegen::DType> type = codegen::dtype_of(name);
+  if (!type || codegen::computed_in(*type) != codegen::DType::f32)
+    throw base::UserError("storage", fmt::format("'{}' is not f32, f16 or bf16", name));
+  return *type;
+}
+
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target) {
   const std::string place = model.string();
-  const graph::Graph read = graph::with_numbers(graph::read_onnx(model, shapes), constants, place);
-  Network network{model, shapes, constants, read.nodes.size(), graph::folded(read, place), {}};
-  network.plan = graph::planned(network.graph, target, place);
+  const graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
+  Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
+  network.plan = graph::planned(network.graph, target, place, options.storage);
   return network;
 }
 
 Network network_of(const TunedNetwork& tuned) {
-  Network network = read_network(tuned.model, tuned.shapes, tuned.constants, tuned.platform.target);
+  Network network = read_network(tuned.model, tuned.options, tuned.platform.target);
   if (tuned.in_blocks.empty()) return network;
   const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
   network.plan = graph::laid_out(network.plan, forms, in_blocks_of(tuned, forms));
@@ -265,21 +271,20 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
   const tasks::Platform& platform = request.each.platform;
-  const Network network = read_network(request.model, request.shapes, request.constants, platform.target);
+  const Network network = read_network(request.model, request.options, platform.target);
   TunedNetwork out;
   out.folder = network_folder(request);
   out.model = request.model;
   out.model_hash = file_hash(request.model);
-  out.shapes = request.shapes;
-  out.constants = request.constants;
+  out.options = request.options;
   out.platform = platform;
   if (is_network_folder(out.folder)) {
     const TunedNetwork before = read_tuned_network(out.folder);
-    if (before.model_hash != out.model_hash || before.shapes != out.shapes || before.constants != out.constants ||
+    if (before.model_hash != out.model_hash || before.options != out.options ||
         platform_hash(before.platform) != platform_hash(platform))
-      throw base::UserError(
-          out.folder.string(),
-          "holds the result of another model, other shapes or constants, or another platform; give another folder");
+      throw base::UserError(out.folder.string(),
+                            "holds the result of another model, other shapes, constants or storage, or another "
+                            "platform; give another folder");
     out.in_blocks = before.in_blocks;
     out.layouts_chosen = before.layouts_chosen;
   }
@@ -312,11 +317,13 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   out.model = document.at("model").as_string();
   out.model_hash = document.at("model_hash").as_string();
   for (const auto& [name, extents] : document.at("shapes").as_map())
-    for (graph::Shape& shape = out.shapes[name]; const base::Document& extent : extents.as_list())
+    for (graph::Shape& shape = out.options.shapes[name]; const base::Document& extent : extents.as_list())
       shape.push_back(extent.as_integer());
   for (const auto& [name, numbers] : document.at("constants").as_map())
-    for (std::vector<double>& all = out.constants[name]; const base::Document& number : numbers.as_list())
+    for (std::vector<double>& all = out.options.constants[name]; const base::Document& number : numbers.as_list())
       all.push_back(number.as_number());
+  if (const base::Document* const storage = document.find("storage"))
+    out.options.storage = storage_named(storage->as_string());
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
   if (const base::Document* const in_blocks = document.find("in_blocks"))
     for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
@@ -358,9 +365,11 @@ base::Document to_document(const TunedNetwork& network) {
   out.set("kind", "network")
       .set("model", network.model.string())
       .set("model_hash", network.model_hash)
-      .set("shapes", shapes_document(network.shapes))
-      .set("constants", constants_document(network.constants))
+      .set("shapes", shapes_document(network.options.shapes))
+      .set("constants", constants_document(network.options.constants))
       .set("platform", network.platform.name);
+  if (network.options.storage != codegen::DType::f32)
+    out.set("storage", std::string(codegen::name_of(network.options.storage)));
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
   if (!network.in_blocks.empty()) {

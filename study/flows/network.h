@@ -33,10 +33,22 @@ struct NetworkKernel {
   std::string failure;        // why there is no answer
 };
 
+// What a model's file leaves open, and how its numbers are stored.
+struct NetworkOptions {
+  graph::Shapes shapes;      // of inputs (graph/onnx.h)
+  graph::Numbers constants;  // inputs that are always the same, such as a sampling rate
+  // Of numbers of single precision between kernels, and of weights: f16 and bf16 take half of the memory and are
+  // rounded where they are stored; sums stay in f32, inputs and outputs as they are.
+  codegen::DType storage = codegen::DType::f32;
+  bool operator==(const NetworkOptions&) const = default;
+};
+
+// f32, f16 or bf16. UserError for other names.
+codegen::DType storage_named(std::string_view name);
+
 struct NetworkRequest {
   std::filesystem::path model;  // ONNX
-  graph::Shapes shapes;         // of inputs (graph/onnx.h)
-  graph::Numbers constants;     // inputs that are always the same, such as a sampling rate
+  NetworkOptions options;
   // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
   // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
   TuneRequest each;
@@ -50,21 +62,18 @@ struct NetworkRequest {
 // A network, read, folded, and planned for a platform's target.
 struct Network {
   std::filesystem::path model;
-  graph::Shapes shapes;
-  graph::Numbers constants;
+  NetworkOptions options;
   std::size_t file_nodes = 0;  // before folding
   graph::Graph graph;          // folded
   graph::Plan plan;
 };
 // UserError as the parts of graph.
-Network read_network(const std::filesystem::path& model, const graph::Shapes& shapes, const graph::Numbers& constants,
-                     const codegen::Target& target);
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target);
 
 struct TunedNetwork {
   std::filesystem::path folder, model;
   std::string model_hash;
-  graph::Shapes shapes;
-  graph::Numbers constants;
+  NetworkOptions options;
   tasks::Platform platform;
   std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
   bool layouts_chosen = false;             // by times of all forms of the kernels

@@ -59,7 +59,7 @@ double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target)
 }  // namespace
 
 PredictedNetwork predict_network(const PredictNetworkRequest& request) {
-  const Network network = read_network(request.model, request.shapes, request.constants, request.platform.target);
+  const Network network = read_network(request.model, request.options, request.platform.target);
   const std::vector<MeasuredKernel> measured = measured_kernels(
       request.library.empty() ? std::nullopt : std::optional(request.library), request.from, request.platform);
   const std::optional<Roofline> roofline = roofline_of(request.platform, measured);

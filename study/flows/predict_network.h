@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "base/document.h"
-#include "graph/onnx.h"
+#include "study/flows/network.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
 
 struct PredictNetworkRequest {
   std::filesystem::path model;  // ONNX
-  graph::Shapes shapes;         // of inputs (graph/onnx.h)
-  graph::Numbers constants;     // inputs that are always the same
+  NetworkOptions options;
   tasks::Platform platform;
   std::filesystem::path library;            // of answers, those of this platform; "": none
   std::vector<std::filesystem::path> from;  // folders of tuned networks and runs on this platform

@@ -17,11 +17,11 @@
 #include "search/run_directory.h"
 #include "search/selection.h"
 #include "search/tuning.h"
-#include "study/knowledge/answer.h"
-#include "study/inputs/request.h"
 #include "study/flows/search_session.h"
+#include "study/inputs/request.h"
 #include "study/inputs/setting.h"
 #include "study/inputs/space.h"
+#include "study/knowledge/answer.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
@@ -72,7 +72,8 @@ TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Mo
 // The library's answer alone, if there is one that tune would return.
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor);
 
-// The search alone, round by round, to interleave several (study/flows/tune_all.h). It does not ask the library for the answer itself.
+// The search alone, round by round, to interleave several (study/flows/tune_all.h). It does not ask the library for the
+// answer itself.
 class TuneSession {
  public:
   // UserError and Stopped as tune.

@@ -22,6 +22,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "base/float16.h"
 #include "tasks/worker/pool.h"
 #include "tasks/worker/wire.h"
 
@@ -376,7 +377,7 @@ constexpr int unwritten = 0xff;  // each byte of a floating-point output before 
 
 template <class T>
 bool is_unwritten(const T& element) {
-  if (!std::is_floating_point_v<T>) return false;
+  if (std::is_integral_v<T>) return false;
   unsigned char bytes[sizeof(T)];
   memcpy(bytes, &element, sizeof bytes);
   for (const unsigned char byte : bytes)
@@ -421,7 +422,7 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
 }
 
 bool is_floating(Element element) {
-  return element == Element::f32 || element == Element::f64;
+  return element == Element::f32 || element == Element::f64 || element == Element::f16 || element == Element::bf16;
 }
 
 bool compare(const Part& part, const char* data, double factor, Answer& answer) {
@@ -438,6 +439,10 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
       return compare<std::uint8_t>(part, data, factor, answer);
     case Element::i64:
       return compare<std::int64_t>(part, data, factor, answer);
+    case Element::f16:
+      return compare<graft::base::F16>(part, data, factor, answer);
+    case Element::bf16:
+      return compare<graft::base::BF16>(part, data, factor, answer);
   }
   return false;
 }

@@ -1,6 +1,6 @@
 // The protocol of graft and graft-worker over descriptor 3: fixed-size requests (with one memory file each) and
-// fixed-size answers. The worker includes nothing else of ours, so this header includes nothing of ours either. Both
-// sides are built together; there are no versions.
+// fixed-size answers. The worker includes nothing else of ours (but base/float16.h, which is of the language alone), so
+// this header includes nothing of ours either. Both sides are built together; there are no versions.
 #pragma once
 
 #include <cmath>
@@ -11,7 +11,7 @@ namespace graft::tasks::wire {
 inline constexpr int most_seconds = 64;
 inline constexpr int most_parameters = 64;
 
-enum class Element : std::uint32_t { f32, f64, i32, i8, u8, i64 };
+enum class Element : std::uint32_t { f32, f64, i32, i8, u8, i64, f16, bf16 };
 
 // One parameter of the kernel. Offsets are into the workload's memory file, multiples of 64.
 struct Part {
@@ -47,13 +47,13 @@ struct Request {
   char symbol[64] = {};
   std::uint64_t prepared_bytes = 0;
   std::uint64_t scratch_bytes = 0;
-  std::int32_t repetitions = 0;  // 0: check only
-  double minimum_seconds = 0;    // of a repetition
-  double timeout_seconds = 0;    // of everything
-  double abort_seconds = 0;      // a first run longer than this ends the candidate; 0: no limit
-  double tolerance_factor = 1;   // on the errors that the workload's parts allow
+  std::int32_t repetitions = 0;       // 0: check only
+  double minimum_seconds = 0;         // of a repetition
+  double timeout_seconds = 0;         // of everything
+  double abort_seconds = 0;           // a first run longer than this ends the candidate; 0: no limit
+  double tolerance_factor = 1;        // on the errors that the workload's parts allow
   std::uint64_t constants_bytes = 0;  // what lies between two readings of the same constant in timed calls, about
-  std::int32_t threads = 1;      // that the kernel is given; above 1 all seconds are of the wall clock
+  std::int32_t threads = 1;           // that the kernel is given; above 1 all seconds are of the wall clock
   // Offsets into the workload's memory file. The kernel's prepared memory, if it is there (prepared_bytes is 0); and
   // for a sequence of kernels (codegen/machine/sequence.h), how many calls it has, and where the worker leaves the
   // least time of each, in seconds of the wall clock (zeros: there was no time for them).

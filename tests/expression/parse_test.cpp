@@ -187,7 +187,7 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; output B[i] += A[i] where i=4", "'+=' has no axis to reduce over; write '='"},
       {"input A[4]; output B[i] = A[i] where i=0", "text:1:38: axis 'i': extent 0 must be at least 1"},
       {"input A[0]; output B[i] = A[i] where i=1", "text:1:7: A: extent 0 must be at least 1"},
-      {"input A[4] : f16; output B[i] = A[i] where i=4", "text:1:14: unknown type 'f16'; known: f32, f64, i32"},
+      {"input A[4] : f8; output B[i] = A[i] where i=4", "text:1:14: unknown type 'f8'; known: f32, f64, i32"},
       {"input A[4]; T[i] = A[i] where i=4", "there is no output"},
       {"input A[4]; output B[i] = A[i] where i=4, i=4", "axis 'i' has two extents"},
       {"input A[4]; output B[i] = A[i] where i=4, q=4", "text:1:43: no stage has an axis 'q'"},

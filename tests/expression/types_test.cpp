@@ -62,6 +62,47 @@ TEST(Types, operations_work_in_the_widest_type_of_operands_and_target) {
             (List{1}));
 }
 
+// f16 and bf16 are types of storage: what is computed with them is computed in f32.
+TEST(Types, numbers_of_16_bits_are_computed_in_f32) {
+  EXPECT_EQ(widest(DType::bf16, DType::f16), DType::f32);
+  EXPECT_EQ(widest(DType::bf16, DType::i64), DType::f32);
+  EXPECT_EQ(widest(DType::f16, DType::f64), DType::f64);
+  for (const char* type : {"f16", "bf16"}) {
+    const std::string of = type;
+    const Computation product = parse("input A[4,6] : " + of + "; input B[6,5] : " + of +
+                                      "; output C[i,j] += A[i,l] * B[l,j] where i=4, j=5, l=6");
+    for (const NodeType& node : types_of(product, product.stages[0])) EXPECT_EQ(node.operands, DType::f32);
+    EXPECT_EQ(refusal_of("input A[4] : " + of + "; output B[z] : " + of + " += A[l] where z=1, l=4"),
+              "text:1:" + std::to_string(23 + of.size()) + ": B: sums into " + of +
+                  "; write a stage of type f32, and convert it in the next one");
+    // The largest of rounded numbers is the largest, rounded: no stage is needed for it.
+    EXPECT_EQ(output_of("input A[3]; output B[z] : " + of + " max= A[l] where z=1, l=3", {{1, 3, 2}}), (List{3}));
+    // Named operators: what is summed, and what is on the way to an output, is f32.
+    const Computation layer =
+        parse_workload("conv2d_residual(c=4,h=5,w=6,k=8,r=3,s=3,pad=1,dtype=" + of + ")").computation();
+    for (const Tensor& tensor : layer.tensors) {
+      const bool is_on_the_way = tensor.name == "T" || tensor.name == "S";
+      EXPECT_EQ(name_of(tensor.dtype), is_on_the_way ? "f32" : of) << tensor.name;
+    }
+  }
+}
+
+// A result in 16 bits may be off by a few roundings of its own size, not by those of all the terms that were summed.
+TEST(Types, numbers_of_16_bits_have_bounds_of_their_size) {
+  const Computation what = parse("input A[256]; T[z] += A[l]; output B[z] : bf16 = T[z] where z=1, l=256");
+  std::vector<Elements> operands(what.tensors.size());
+  std::vector<double> numbers(256, 1);
+  for (std::size_t i = 0; i < 128; ++i) numbers[i] = -1;
+  numbers[0] = 0;
+  operands[0] = numbers;
+  const Reference result = reference(what, operands);
+  const std::size_t b = std::size_t(what.tensor_named("B"));
+  EXPECT_EQ(result.tensors[b][0], 1);
+  const double allowed = tolerance(DType::bf16, result.reduction_length[b], result.magnitude[b][0]);
+  EXPECT_GE(allowed, 0x1p-8);
+  EXPECT_LE(allowed, 0.07);
+}
+
 TEST(Types, conversions_say_what_is_lost) {
   const List values = {0.5, 1.5, 2.5, -0.5, -1.5, 3.7, -3.7, 300, -300, NAN, INFINITY, 1e20};
   const auto of = [&](const std::string& value, const std::string& type) {

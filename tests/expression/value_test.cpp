@@ -14,7 +14,7 @@ Value load(int tensor, Affine index = 0) {
 TEST(DType, names_sizes_and_kinds) {
   EXPECT_EQ(name_of(DType::f64), "f64");
   EXPECT_EQ(dtype_of("i32"), DType::i32);
-  EXPECT_EQ(dtype_of("f16"), std::nullopt);
+  EXPECT_EQ(dtype_of("f8"), std::nullopt);
   EXPECT_EQ(bytes_of(DType::f32), 4);
   EXPECT_EQ(bytes_of(DType::f64), 8);
   EXPECT_TRUE(is_floating(DType::f32));
@@ -22,6 +22,17 @@ TEST(DType, names_sizes_and_kinds) {
   EXPECT_EQ(bytes_of(DType::u8), 1);
   EXPECT_TRUE(is_signed(DType::i8));
   EXPECT_FALSE(is_signed(DType::u8));
+  for (const DType type : {DType::f16, DType::bf16}) {
+    EXPECT_EQ(bytes_of(type), 2);
+    EXPECT_TRUE(is_floating(type));
+    EXPECT_TRUE(is_signed(type));
+    EXPECT_EQ(computed_in(type), DType::f32);
+    EXPECT_EQ(highest(type), std::numeric_limits<double>::infinity());
+  }
+  EXPECT_EQ(computed_in(DType::f64), DType::f64);
+  EXPECT_EQ(computed_in(DType::i8), DType::i8);
+  EXPECT_EQ(rounded_to(257, DType::bf16), 256);
+  EXPECT_EQ(rounded_to(257, DType::f16), 257);
 }
 
 TEST(DType, integers_keep_a_number_modulo_their_range) {

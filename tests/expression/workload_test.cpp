@@ -221,7 +221,7 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
       {"matmul(m=4,n=-3,k=4)", "workload:1:12: n must be at least 1, got -3"},
       {"matmul(m=4,n=4,k=4,m=4)", "parameter 'm' is given twice"},
       {"matmul(m=4,n=4,k=4,dtype=f32,dtype=f32)", "parameter 'dtype' is given twice"},
-      {"matmul(m=4,n=4,k=4,dtype=f16)", "workload:1:26: unknown type 'f16'; known: f32, f64, i32, i8, u8"},
+      {"matmul(m=4,n=4,k=4,dtype=f8)", "workload:1:26: unknown type 'f8'; known: f32, f64, i32, i8, u8"},
       {"matmul(m=4,n=4,k=4,q=4)", "matmul has no parameter 'q'"},
       {"matmul(m=4,n=4,k=4,dtpye=f32)", "matmul has no parameter 'dtpye'; did you mean 'dtype'?"},
       {"matmul(m=x,n=4,k=4)", "expected an integer, got 'x'"},

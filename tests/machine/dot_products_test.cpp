@@ -1,5 +1,5 @@
-// graft's own dot products of bytes: which targets have them, that spaces by rule reach them in products and windows,
-// and that what they compute is exact.
+// graft's own dot products of bytes and of bf16: which targets have them, that spaces by rule reach them in products
+// and windows, and that what they compute is exact.
 #include "codegen/machine/dot_products.h"
 
 #include <gtest/gtest.h>
@@ -40,18 +40,19 @@ std::vector<std::string> names_for(const Target& target) {
 
 TEST(DotProducts, TargetsHaveThoseOfTheirInstructions) {
   using Names = std::vector<std::string>;
-  const Names widest = {"vpdpbusd_512_u8i8", "vpdpbusd_512_i8u8", "vpdpbusd_512_i8i8"};
-  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 512)), widest);
+  Names widest = {"vpdpbusd_512_u8i8", "vpdpbusd_512_i8u8", "vpdpbusd_512_i8i8"};
   EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "+avx512vnni", 512)), widest);
+  widest.push_back("vdpbf16ps_512_bf16bf16");
+  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 512)), widest);
   EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 256)),
-            (Names{"vpdpbusd_256_u8i8", "vpdpbusd_256_i8u8", "vpdpbusd_256_i8i8"}));
+            (Names{"vpdpbusd_256_u8i8", "vpdpbusd_256_i8u8", "vpdpbusd_256_i8i8", "vdpbf16ps_256_bf16bf16"}));
   EXPECT_EQ(names_for(target_of(x86, "alderlake", "", 256)),
             (Names{"vpdpbusd_vex_u8i8", "vpdpbusd_vex_i8u8", "vpdpbusd_vex_i8i8"}));
   EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "", 512)), Names());
   EXPECT_EQ(names_for(target_of(arm, "cortex-a76", "", 128)), (Names{"sdot_i8i8", "udot_u8u8"}));
   EXPECT_EQ(names_for(target_of(arm, "cortex-a72", "", 128)), Names());
   EXPECT_EQ(names_for(target_of(arm, "neoverse-v1", "+i8mm", 128)),
-            (Names{"usdot_u8i8", "usdot_i8u8", "sdot_i8i8", "udot_u8u8"}));
+            (Names{"usdot_u8i8", "usdot_i8u8", "sdot_i8i8", "udot_u8u8", "bfdot_bf16bf16"}));
   EXPECT_EQ(names_for(target_of(riscv, "generic-rv64", "+m,+a,+f,+d,+v", 256)), Names());
 }
 
@@ -65,12 +66,14 @@ TEST(DotProducts, TheirTextsAreKnownAsOwn) {
 struct Types {
   std::string data, weights;
 };
-const Types all_types[] = {{"u8", "i8"}, {"i8", "u8"}, {"i8", "i8"}, {"u8", "u8"}};
+const Types all_types[] = {{"u8", "i8"}, {"i8", "u8"}, {"i8", "i8"}, {"u8", "u8"}, {"bf16", "bf16"}};
 
 std::vector<std::string> workloads(const Types& of) {
   const auto typed = [&](std::string text) {
     for (std::size_t at; (at = text.find("DATA")) != std::string::npos;) text.replace(at, 4, of.data);
     for (std::size_t at; (at = text.find("WEIGHTS")) != std::string::npos;) text.replace(at, 7, of.weights);
+    for (std::size_t at; of.data == "bf16" && (at = text.find(" i32")) != std::string::npos;)
+      text.replace(at, 4, " f32");
     return text;
   };
   return {
@@ -110,8 +113,13 @@ TEST(DotProducts, ProductsAndWindowsOfTheSpaceByRuleAreExact) {
       const Workload workload = parse_workload(text);
       const std::vector<SketchSpace> parts = with_dot_products(workload, host);
       const bool is_unsigned = types.data == "u8" && types.weights == "u8";
-      if (host.triple.starts_with("x86")) {
+      const bool is_float = types.data == "bf16";
+      if (host.triple.starts_with("x86") && !is_float) {
         EXPECT_EQ(parts.empty(), is_unsigned);
+      }
+      if (is_float) {
+        const auto known = names_for(host);
+        EXPECT_EQ(parts.empty(), known.empty() || !known.back().ends_with("bf16bf16"));
       }
       for (const SketchSpace& part : parts) {
         SCOPED_TRACE(to_text(*part.sketch));
@@ -144,6 +152,8 @@ TEST(DotProducts, OtherTargetsGetTheirInstructions) {
        {std::tuple(target_of(arm, "cortex-a76", "", 128), all_types[2], "sdot"),
         std::tuple(target_of(arm, "cortex-a76", "", 128), all_types[3], "udot"),
         std::tuple(target_of(arm, "neoverse-v1", "+i8mm", 128), all_types[0], "usdot"),
+        std::tuple(target_of(arm, "neoverse-v1", "", 128), all_types[4], "bfdot"),
+        std::tuple(target_of(x86, "sapphirerapids", "", 512), all_types[4], "vdpbf16ps"),
         std::tuple(target_of(x86, "alderlake", "", 256), all_types[0], "vpdpbusd"),
         std::tuple(target_of(x86, "sapphirerapids", "", 256), all_types[2], "vpdpbusd")}) {
     for (const std::string& text : workloads(types)) {

@@ -179,6 +179,29 @@ inline void expect_right(const std::string& text, double relative = 1e-5, std::i
   }
 }
 
+// What of x86-64 this host runs, or what it is.
+inline std::vector<Target> levels() {
+  Target target = host_target();
+#ifdef __x86_64__
+  const struct {
+    const char* cpu;
+    std::int64_t vector_bits;
+    bool runs;
+  } known[] = {{"x86-64", 128, true},
+               {"x86-64-v2", 128, bool(__builtin_cpu_supports("sse4.2"))},
+               {"x86-64-v3", 256, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")},
+               {"x86-64-v4", 512, __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")}};
+  std::vector<Target> targets;
+  for (const auto& level : known) {
+    target.cpu = level.cpu, target.features = "", target.vector_bits = level.vector_bits;
+    if (level.runs) targets.push_back(target);
+  }
+  return targets;
+#else
+  return {target};
+#endif
+}
+
 // A program of `what` against the reference of its inputs.
 inline void expect_as_reference(const LoopProgram& program, const Computation& what, const Target& target) {
   const Reference expected = reference(what, 5);

@@ -169,8 +169,8 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_TRUE(free.layouts_chosen);
   EXPECT_FALSE(given.layouts_chosen);
   TunedNetwork blocked = free;
-  const graph::Forms forms = graph::forms_of(
-      read_network(free.model, free.shapes, free.constants, free.platform.target).plan, free.platform.target);
+  const graph::Forms forms =
+      graph::forms_of(read_network(free.model, free.options, free.platform.target).plan, free.platform.target);
   blocked.in_blocks.clear();
   for (std::size_t b = 0; b < forms.block.size(); ++b)
     if (forms.block[b] > 0) blocked.in_blocks.push_back(int(b));
@@ -295,6 +295,34 @@ TEST(Network, OfAnyShapeIsRight) {
   }
 }
 
+// Weights and what lies between kernels in 16 bits: half of the memory, results within what rounding may do.
+TEST(Network, IsStoredIn16Bits) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", small_network());
+  for (const codegen::DType storage : {codegen::DType::bf16, codegen::DType::f16}) {
+    const std::string name(codegen::name_of(storage));
+    SCOPED_TRACE(name);
+    NetworkRequest request = request_of(folder / "net.onnx", folder / name, "native");
+    request.options.storage = storage;
+    const TunedNetwork tuned = tune_network(request, monitor);
+    for (const NetworkKernel& kernel : tuned.kernels) ASSERT_TRUE(kernel.answer.has_value()) << kernel.failure;
+    EXPECT_EQ(read_tuned_network(folder / name).options, request.options);
+    EXPECT_EQ(to_document(read_tuned_network(folder / name)), to_document(tuned));
+    const CompiledNetwork made = compile_network({.folder = folder / name, .name = "net"}, monitor);
+    EXPECT_EQ(made.check, "host");
+    ASSERT_TRUE(made.results.has_value());
+    EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+    // What another storage found is not continued.
+    request.options.storage = codegen::DType::f32;
+    EXPECT_THROW(tune_network(request, monitor), base::UserError);
+  }
+  EXPECT_EQ(storage_named("bf16"), codegen::DType::bf16);
+  EXPECT_THROW(storage_named("f64"), base::UserError);
+  EXPECT_THROW(storage_named("i8"), base::UserError);
+  EXPECT_THROW(storage_named("half"), base::UserError);
+}
+
 TEST(Network, RefusesAFolderOfAnother) {
   const base::Folder folder;
   base::Monitor monitor;
@@ -304,9 +332,9 @@ TEST(Network, RefusesAFolderOfAnother) {
   base::replace_file(folder / "net.onnx", file.model());
   NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
   EXPECT_THROW(tune_network(request, monitor), base::UserError);  // the batch is open
-  request.shapes = {{"batch", {2}}};
+  request.options.shapes = {{"batch", {2}}};
   tune_network(request, monitor);
-  request.shapes = {{"batch", {4}}};
+  request.options.shapes = {{"batch", {4}}};
   EXPECT_THROW(tune_network(request, monitor), base::UserError);
 }
 

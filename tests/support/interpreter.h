@@ -107,6 +107,8 @@ class Interpreter {
         case Op::cast_i32:
         case Op::cast_i8:
         case Op::cast_u8:
+        case Op::cast_f16:
+        case Op::cast_bf16:
         case Op::cast_i64:
         case Op::saturate_i32:
         case Op::saturate_i8:
