@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Compares graft's search among recorded tables with the strategies of Kernel Tuner in its simulation mode.
 
-    tables.py FOLDER... --graft PROGRAM [--seeds 20] [--evaluations 200] [--strategies a,b] [--out figures.json]
+    tables.py FOLDER... [--graft PROGRAM] [--seeds 20] [--evaluations 200] [--strategies a,b] [--out figures.json]
 
 Each FOLDER has the caches of one kernel, NAME.json or NAME.json.gz of each GPU (Kernel Tuner's format), two GPUs or
-more. In turn each GPU is the one that is tuned. Contenders: the strategies of Kernel Tuner; TPE of Optuna, if
-"optuna_tpe" is among --strategies; `graft replay` with a
-model that graft train made of the folder's other GPUs ("graft, prior"); and `graft replay --model scratch`.
+more. In turn each GPU is the one that is tuned. Contenders: the strategies of Kernel Tuner; TPE of Optuna and SMAC3, if
+"optuna_tpe" and "smac" are among --strategies; and with --graft, `graft replay` with a model that graft train made of
+the folder's other GPUs ("graft, prior") and `graft replay --model scratch`.
+
+Searches that --out has already are not run again: whoever stops it continues by the same command, and contenders can
+be added one by one. Contenders that have more seeds than others keep them.
 
 All search the same points, those of the cache. An evaluation is a distinct configuration that a contender asks for,
 failing ones included; after each the speed of the best so far is the optimum's time divided by its time, 0 before
@@ -38,7 +41,7 @@ BUDGETS = (10, 25, 50, 100, 200)
 NEAR = 0.95
 RESAMPLES = 1000
 PRIOR, SCRATCH = "graft, prior", "graft, scratch"
-TPE = "optuna_tpe"  # of Optuna, in place of a strategy
+TPE, SMAC = "optuna_tpe", "smac"  # in place of a strategy
 ASKED_FOR_EACH = 50
 
 
@@ -93,34 +96,90 @@ def by_kernel_tuner(document, cache, strategy, seed, evaluations):
     return list(times.values())
 
 
-def by_optuna(document, seed, evaluations):
-    """TPE; a point that is not in the table is told as pruned, and does not count. Numbers are in their order."""
-    import optuna
+def is_number(value):
+    return isinstance(value, (int, float))
 
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
-    values = {}
-    for name, all_values in document["tune_params"].items():
-        numbers = all(isinstance(value, (int, float)) for value in all_values)
-        values[name] = (sorted(all_values) if numbers else all_values, numbers)
+
+def asked_and_told(document, evaluations, ask, tell):
+    """The times of what a sampler asks for: ask() gives a token and the position of each parameter's value, and tell
+    takes the token and the logarithm of the time, or None for what failed or is not in the table (not counted)."""
     times = {}
     for _ in range(ASKED_FOR_EACH * evaluations):
         if len(times) >= evaluations:
             break
-        trial, point = study.ask(), {}
-        for name, (all_values, numbers) in values.items():
-            last = len(all_values) - 1
-            at = trial.suggest_int(name, 0, last) if numbers else trial.suggest_categorical(name, range(last + 1))
-            point[name] = all_values[at]
-        key = ",".join(str(point[name]) for name in values)
-        entry = document["cache"].get(key)
-        if entry is None or not is_time(entry["time"]):
+        token, at = ask()
+        key = ",".join(str(values[at[name]]) for name, values in ordered(document).items())
+        time = document["cache"].get(key, {}).get("time")
+        tell(token, math.log(time) if is_time(time) else None)
+        if time is not None:
+            times.setdefault(key, time)
+    return list(times.values())
+
+
+def ordered(document):
+    """The values of each parameter, numbers by size."""
+    values = document["tune_params"]
+    return {name: sorted(v) if all(map(is_number, v)) else v for name, v in values.items()}
+
+
+def by_optuna(document, seed, evaluations):
+    """TPE; numbers are integers by their order."""
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
+
+    def ask():
+        trial, at = study.ask(), {}
+        for name, values in ordered(document).items():
+            if is_number(values[0]):
+                at[name] = trial.suggest_int(name, 0, len(values) - 1)
+            else:
+                at[name] = trial.suggest_categorical(name, range(len(values)))
+        return trial, at
+
+    def tell(trial, value):
+        if value is None:
             study.tell(trial, state=optuna.trial.TrialState.PRUNED)
         else:
-            study.tell(trial, math.log(entry["time"]))
-        if entry is not None:
-            times.setdefault(key, entry["time"])
-    return list(times.values())
+            study.tell(trial, value)
+
+    return asked_and_told(document, evaluations, ask, tell)
+
+
+def by_smac(document, seed, evaluations):
+    """SMAC's facade for hyper-parameters, a random forest; numbers are integers by their order."""
+    import ConfigSpace
+    import smac
+    from smac.runhistory import StatusType, TrialValue
+
+    space = ConfigSpace.ConfigurationSpace(seed=seed)
+    for name, values in ordered(document).items():
+        last = len(values) - 1
+        if is_number(values[0]) and last > 0:
+            space.add(ConfigSpace.UniformIntegerHyperparameter(name, 0, last))
+        else:
+            space.add(ConfigSpace.CategoricalHyperparameter(name, range(last + 1)))
+    worst = math.log(max(entry["time"] for entry in document["cache"].values() if is_time(entry["time"])))
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = smac.Scenario(
+            space, deterministic=True, n_trials=ASKED_FOR_EACH * evaluations, seed=seed, output_directory=folder
+        )
+        facade = smac.HyperparameterOptimizationFacade
+        initial = facade.get_initial_design(scenario, n_configs=10)
+        search = facade(scenario, lambda point, seed: 0, initial_design=initial, overwrite=True, logging_level=False)
+
+        def ask():
+            asked = search.ask()
+            return asked, dict(asked.config)
+
+        def tell(asked, value):
+            if value is None:
+                search.tell(asked, TrialValue(cost=worst, status=StatusType.CRASHED))
+            else:
+                search.tell(asked, TrialValue(cost=value, status=StatusType.SUCCESS))
+
+        return asked_and_told(document, evaluations, ask, tell)
 
 
 def run(program, *arguments):
@@ -143,36 +202,44 @@ def by_graft(program, table, model, seed, evaluations):
     return result
 
 
-def compared(folder, arguments, work):
-    """{gpu: {contender: [speeds of each seed]}}"""
+def compare(folder, figures, arguments, work, save):
+    """Fills figures, {gpu: {contender: [speeds of each seed]}}, with the searches that it lacks."""
     caches = {path.name.split(".")[0]: read_cache(path) for path in sorted(folder.glob("*.json*"))}
     if len(caches) < 2:
         sys.exit(f"error: {folder}: give a folder with the caches of two GPUs or more")
     for gpu, document in caches.items():
-        (work / f"{gpu}.json").write_text(json.dumps(document))
-        run(arguments.graft, "import", "kernel_tuner", work / f"{gpu}.json", "--platform", gpu, "--out", work / f"{gpu}.h5")
-    out = {}
-    for gpu, document in caches.items():
+        table = work / f"{gpu}.json"
+        table.write_text(json.dumps(document))
+        if arguments.graft:
+            run(arguments.graft, "import", "kernel_tuner", table, "--platform", gpu, "--out", work / f"{gpu}.h5")
+    for gpu in caches if arguments.graft else []:
         others = [work / f"{other}.h5" for other in caches if other != gpu]
-        model = work / f"without-{gpu}.h5"
-        run(arguments.graft, "train", *others, "--out", model)
+        run(arguments.graft, "train", *others, "--out", work / f"without-{gpu}.h5")
+
+    def searched(name, gpu, seed):
+        evaluations = arguments.evaluations
+        if name in (PRIOR, SCRATCH):
+            model = work / f"without-{gpu}.h5" if name == PRIOR else "scratch"
+            return by_graft(arguments.graft, work / f"{gpu}.h5", model, seed, evaluations)
+        document = caches[gpu]
+        if name == TPE:
+            times = by_optuna(document, seed, evaluations)
+        elif name == SMAC:
+            times = by_smac(document, seed, evaluations)
+        else:
+            times = by_kernel_tuner(document, work / f"{gpu}.json", name, seed, evaluations)
         optimum = min(entry["time"] for entry in document["cache"].values() if is_time(entry["time"]))
-        own = {name: [] for name in [PRIOR, SCRATCH, *filter(None, arguments.strategies.split(","))]}
-        for seed in range(1, arguments.seeds + 1):
-            for name in own:
-                if name in (PRIOR, SCRATCH):
-                    which = model if name == PRIOR else "scratch"
-                    own[name].append(by_graft(arguments.graft, work / f"{gpu}.h5", which, seed, arguments.evaluations))
-                else:
-                    if name == TPE:
-                        times = by_optuna(document, seed, arguments.evaluations)
-                    else:
-                        cache = work / f"{gpu}.json"
-                        times = by_kernel_tuner(document, cache, name, seed, arguments.evaluations)
-                    own[name].append(speeds(times, optimum, arguments.evaluations))
-        out[gpu] = own
-        print(f"{folder.name}, {gpu}: done", file=sys.stderr, flush=True)
-    return out
+        return speeds(times, optimum, evaluations)
+
+    names = [*([PRIOR, SCRATCH] if arguments.graft else []), *filter(None, arguments.strategies.split(","))]
+    for seed in range(1, arguments.seeds + 1):
+        for gpu in caches:
+            for name in names:
+                runs = figures.setdefault(gpu, {}).setdefault(name, [])
+                if len(runs) < seed:
+                    runs.append(searched(name, gpu, seed))
+        save()
+        print(f"{folder.name}: {seed} of {arguments.seeds} seeds", file=sys.stderr, flush=True)
 
 
 def evaluations_to(near, speeds_by_trial):
@@ -201,16 +268,17 @@ def report(figures, evaluations):
         near = interval(runs, lambda run: evaluations_to(NEAR, run), stream)
         rows.append((name, cells, near))
     rows.sort(key=lambda row: row[2][0])
-    print("| search | " + " | ".join(map(str, budgets)) + f" | evaluations to {NEAR:.0%} |")
-    print("|---" * (len(budgets) + 2) + "|")
+    print("| search | seeds | " + " | ".join(map(str, budgets)) + f" | evaluations to {NEAR:.0%} |")
+    print("|---" * (len(budgets) + 3) + "|")
     for name, cells, near in rows:
         texts = [f"{mean:.3f} ({low:.3f} to {high:.3f})" for mean, low, high in cells]
-        print(f"| {name} | " + " | ".join(texts) + f" | {near[0]:.0f} ({near[1]:.0f} to {near[2]:.0f}) |")
+        seeds = min(len(own[name]) for own in tables)
+        print(f"| {name} | {seeds} | " + " | ".join(texts) + f" | {near[0]:.0f} ({near[1]:.0f} to {near[2]:.0f}) |")
     strategies = [row for row in rows if row[0] not in (PRIOR, SCRATCH)]
-    if not strategies:
+    if not strategies or len(strategies) == len(rows):
         return
     best = strategies[0][0]
-    print(f"\nTimes fewer evaluations to {NEAR:.0%} than {best}, the best strategy of Kernel Tuner, by table:")
+    print(f"\nTimes fewer evaluations to {NEAR:.0%} than {best}, the best of the others, by table:")
     for name in (PRIOR, SCRATCH):
         texts = []
         for kernel, gpus in figures.items():
@@ -223,19 +291,26 @@ def report(figures, evaluations):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="+", type=pathlib.Path, metavar="FOLDER")
-    parser.add_argument("--graft", required=True, help="the program")
+    parser.add_argument("--graft", help="the program; without it, the others alone")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--strategies", default=STRATEGIES)
-    parser.add_argument("--out", type=pathlib.Path, help="all speeds, as JSON")
+    parser.add_argument("--out", type=pathlib.Path, help="all speeds, as JSON; what it has is not run again")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     figures = {}
+    if arguments.out and arguments.out.exists():
+        figures = json.loads(arguments.out.read_text())
+
+    def save():
+        if arguments.out:
+            unfinished = arguments.out.with_suffix(".part")
+            unfinished.write_text(json.dumps(figures))
+            unfinished.replace(arguments.out)
+
     for folder in arguments.folders:
         with tempfile.TemporaryDirectory() as work:
-            figures[folder.name] = compared(folder, arguments, pathlib.Path(work))
-    if arguments.out:
-        arguments.out.write_text(json.dumps(figures))
+            compare(folder, figures.setdefault(folder.name, {}), arguments, pathlib.Path(work), save)
     report(figures, arguments.evaluations)
 
 
