@@ -43,7 +43,7 @@ __attribute__((noinline)) static void loops(const float X[C][H][W], const float 
         Y[o][y][x] = sum;
       }
 }
-static float X[C][H][W], K[O][C][R][S], Y[O][YH][YW];
+float X[C][H][W], K[O][C][R][S], Y[O][YH][YW];  /* of other files, too, so that they are not known to be zeros */
 static void work(void) { for (int i = 0; i < RUNS; ++i) loops(X, K, Y); }
 """
 
@@ -86,7 +86,7 @@ def count(text, macros, code, flags, folder):
         source, program = folder / "program.c", folder / "program"
         source.write_text(text + START)
         given = [f"-D{name}={value}" for name, value in {**macros, "RUNS": runs}.items()]
-        subprocess.run([flags.clang, "--target=riscv64-linux-gnu", f"-march={flags.march}", "-O3", "-ffast-math",
+        subprocess.run([flags.clang, "--target=riscv64-linux-gnu", f"-march={flags.march}", *shlex.split(flags.flags),
                         "-ffreestanding", "-nostdlib", "-static", "-fuse-ld=lld", *given, "-o", program, source, *code],
                        check=True)
         run = subprocess.run([*shlex.split(flags.qemu), "-plugin", folder / "plugin.so", program], check=True,
@@ -100,6 +100,7 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--clang", default="clang-19")
     parser.add_argument("--march", default="rv64gcv_zvl512b")
+    parser.add_argument("--flags", default="-O3", help="-O3 -ffast-math lets clang have vectors of sums, too")
     parser.add_argument("--qemu", default="qemu-riscv64 -cpu rv64,v=true,vlen=512,elen=64,vext_spec=v1.0")
     flags = parser.parse_args()
     libraries = [each for each in map(json.loads, (path.read_text() for path in flags.folder.glob("*.json")))
