@@ -66,7 +66,7 @@ class ByIntegers {
   llvm::Value* as_word(llvm::Value* number) { return builder_.CreateBitCast(number, words_); }
   llvm::Value* as_float(llvm::Value* bits) { return builder_.CreateBitCast(bits, floats_); }
   llvm::Value* upper(llvm::Value* bits) { return builder_.CreateLShr(bits, word(16)); }
-  // The sign of a number whose bits were moved down by so many places.
+  // The sign of a number whose bits were moved down by `moved` places.
   llvm::Value* sign(llvm::Value* bits, std::uint32_t moved) {
     return builder_.CreateAnd(moved == 0 ? bits : builder_.CreateShl(bits, word(moved)), word(0x80000000));
   }

@@ -187,6 +187,7 @@ def tune_network(
     *,
     shapes: Dict[str, List[int]] = {},
     constants: Dict[str, List[float]] = {},
+    storage: str = "f32",
     trials: int = 0,
     trials_by_kernel: int = 64,
     budget_seconds: float = 0.0,

@@ -37,8 +37,8 @@ struct NetworkKernel {
 struct NetworkOptions {
   graph::Shapes shapes;      // of inputs (graph/onnx.h)
   graph::Numbers constants;  // inputs that are always the same, such as a sampling rate
-  // Of numbers of single precision between kernels, and of weights: f16 and bf16 take half of the memory and are
-  // rounded where they are stored; sums stay in f32, inputs and outputs as they are.
+  // How numbers of single precision between kernels, and weights, are stored: f16 and bf16 take half of the memory and
+  // are rounded where they are stored; sums stay in f32, inputs and outputs as they are.
   codegen::DType storage = codegen::DType::f32;
   bool operator==(const NetworkOptions&) const = default;
 };

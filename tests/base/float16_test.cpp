@@ -20,7 +20,7 @@ T of_bits(std::uint32_t bits) {
   return number;
 }
 
-// Of IEEE 754's definition: sign, exponent, fraction.
+// By IEEE 754's definition: sign, exponent, fraction.
 double defined(std::uint32_t bits, int fraction_bits, int bias, int all) {
   const int exponent = int(bits >> fraction_bits) & all;
   const double fraction = std::ldexp(double(bits & ((1u << fraction_bits) - 1)), -fraction_bits);

@@ -76,8 +76,10 @@ TEST(CSource, OfEveryOperationInEveryTypeIsRight) {
       text += more;
       ++outputs;
     }
+    const bool sums = codegen::computed_in(type) == type;  // nothing is summed in a type of storage alone
     for (const char* combine : {"+=", "max=", "min="})
-      text += "; output R" + std::to_string(outputs++) + "[z] : " + of + " " + combine + " A[l]";
+      if (sums || combine[0] != '+')
+        text += "; output R" + std::to_string(outputs++) + "[z] : " + of + " " + combine + " A[l]";
     EXPECT_GE(outputs, 15);
     expect_right(text + " where i=40, l=40, z=1");
   }
