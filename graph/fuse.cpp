@@ -63,8 +63,8 @@ class Parts {
 
   // Merges parts into their only readers as long as the space can take the result.
   void merge() {
-    std::vector<int> writer(source_.size(), -1);
-    for (std::size_t p = 0; p < parts_.size(); ++p) writer[std::size_t(result(int(p)))] = int(p);
+    writer_.assign(source_.size(), -1);
+    for (std::size_t p = 0; p < parts_.size(); ++p) writer_[std::size_t(result(int(p)))] = int(p);
     for (int reader = 0; reader < int(parts_.size()); ++reader) {
       for (bool found = true; found;) {
         found = false;
@@ -72,9 +72,9 @@ class Parts {
         // The last one first: of two branches that meet, the longer one.
         for (std::size_t v = values.size(); v-- > 0 && !found;) {
           const std::vector<int>& all = readers_[std::size_t(values[v])];
-          const int from = writer[std::size_t(values[v])];
+          const int from = writer_[std::size_t(values[v])];
           if (from < 0 || std::any_of(all.begin(), all.end(), [&](int r) { return r != reader; })) continue;
-          found = take(from, reader);
+          found = take(from, reader) || take_through(from, reader);
         }
       }
     }
@@ -370,17 +370,39 @@ class Parts {
   bool take(int from, int reader) {
     std::optional<Part> both = merged(parts_[std::size_t(from)]->part, parts_[std::size_t(reader)]->part);
     if (!both || !is_schedulable(both->computation)) return false;
+    become(std::move(*both), from, reader);
+    return true;
+  }
+
+  // The part between two others, with both: the softmax between the two products of attention, which no space takes
+  // with one of them alone.
+  bool take_through(int between, int reader) {
+    for (const int value : operands(between)) {
+      const int first = writer_[std::size_t(value)];
+      const std::vector<int>& all = readers_[std::size_t(value)];
+      if (first < 0 || all.size() != 1 || all.front() != between) continue;
+      std::optional<Part> two = merged(parts_[std::size_t(between)]->part, parts_[std::size_t(reader)]->part);
+      std::optional<Part> three = two ? merged(parts_[std::size_t(first)]->part, divided_last(*two)) : std::nullopt;
+      if (!three || !is_schedulable(three->computation)) continue;
+      become(std::move(*two), between, reader);
+      become(std::move(*three), first, reader);
+      return true;
+    }
+    return false;
+  }
+
+  // The reader computes what another part has computed for it.
+  void become(Part both, int from, int reader) {
     for (const int value : operands(from)) {
       std::vector<int>& readers = readers_[std::size_t(value)];
       std::erase(readers, from);
       if (std::find(readers.begin(), readers.end(), reader) == readers.end()) readers.push_back(reader);
     }
     Working& result = *parts_[std::size_t(reader)];
-    result.part = std::move(*both);
+    result.part = std::move(both);
     const std::vector<int>& nodes = parts_[std::size_t(from)]->nodes;
     result.nodes.insert(result.nodes.end(), nodes.begin(), nodes.end());
     parts_[std::size_t(from)].reset();
-    return true;
   }
 
   const codegen::Target& target_;
@@ -389,6 +411,7 @@ class Parts {
   std::vector<Groups::Source> source_;
   std::vector<std::optional<Working>> parts_;
   std::vector<std::vector<int>> readers_;  // by value: parts, each once, and -1 for others
+  std::vector<int> writer_;                // by value: the part that computes it; -1: none
   const std::size_t first_within_ = values_.size();
   std::set<int> outputs_;              // values that the graph's outputs are, or are views of
   std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them

@@ -124,6 +124,70 @@ void inline_stage(Computation& computation, int tensor) {
   }
 }
 
+// The stage that reads a tensor, once and plainly, if there is no other one; else -1.
+int only_reader(const Computation& computation, int tensor) {
+  int reader = -1;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    for (const Access& access : computation.stages[s].value.loads) {
+      if (access.tensor != tensor) continue;
+      if (reader >= 0 || !is_plain(access)) return -1;
+      reader = int(s);
+    }
+  }
+  return reader;
+}
+
+const Access& access_to(const Stage& stage, int tensor) {
+  return *std::find_if(stage.value.loads.begin(), stage.value.loads.end(),
+                       [&](const Access& access) { return access.tensor == tensor; });
+}
+
+// Writes what a temporary's stage reduces in the order in which its only reader, a copy, has it.
+void reduce_in_order_of_copy(Computation& computation, int tensor) {
+  const int writer = computation.stage_writing(tensor), reader = only_reader(computation, tensor);
+  if (reader < 0) return;
+  const Stage& sum = computation.stages[std::size_t(writer)];
+  const Stage& copy = computation.stages[std::size_t(reader)];
+  const auto type_of = [&](const Stage& stage) { return computation.tensors[std::size_t(stage.tensor)].dtype; };
+  if (sum.combine == Combine::none || !sum.index.empty() || copy.combine != Combine::none || !copy.index.empty() ||
+      copy.value.nodes.size() != 1 || type_of(sum) != type_of(copy))
+    return;
+  const std::vector<Affine>& read = access_to(copy, tensor).index;
+  const std::size_t rank = read.size();
+  std::vector<Affine> by(sum.axes.size(), Affine(0));
+  std::vector<codegen::Axis> axes = copy.axes;
+  std::vector<bool> is_read(axes.size());
+  int innermost = -1;
+  for (std::size_t d = 0; d < rank; ++d) {
+    if (sum.axes[d].extent == 1) continue;
+    if (read[d].terms.size() != 1) return;
+    innermost = read[d].terms[0].variable;
+    const codegen::Axis& axis = copy.axes[std::size_t(innermost)];
+    if (!(read[d] == Affine::variable(innermost)) || axis.extent != sum.axes[d].extent ||
+        is_read[std::size_t(innermost)])
+      return;
+    is_read[std::size_t(innermost)] = true;
+    by[d] = read[d];
+  }
+  for (std::size_t a = 0; a < axes.size(); ++a)
+    if (axes[a].extent > 1 && (!is_read[a] || int(a) > innermost)) return;
+  for (std::size_t a = rank; a < sum.axes.size(); ++a) {
+    by[a] = Affine::variable(int(axes.size()));
+    axes.push_back(sum.axes[a]);
+    const auto is_used = [&] {
+      return std::any_of(axes.begin(), axes.end() - 1,
+                         [&](const codegen::Axis& axis) { return axis.name == axes.back().name; });
+    };
+    while (is_used()) axes.back().name += '_';
+  }
+  Stage made = sum;
+  made.tensor = copy.tensor;
+  made.axes = std::move(axes);
+  made.value = codegen::substitute(sum.value, by);
+  computation.stages[std::size_t(reader)] = std::move(made);
+  computation.stages.erase(computation.stages.begin() + writer);
+}
+
 // Leaves out dimensions of one element of temporaries along which the output has more: those that a reduction kept, so
 // that what is computed once for each row has the rows' dimensions.
 void leave_out_kept_dimensions(Computation& computation, const Tensor& output) {
@@ -212,7 +276,66 @@ std::optional<Part> merged(const Part& first, const Part& second) {
   }
   leave_out_kept_dimensions(all, all.tensors[std::size_t(result.output())]);
   inline_stage(all, between);
+  if (all.stage_writing(between) >= 0) reduce_in_order_of_copy(all, between);
   return renamed(result);
+}
+
+Part divided_last(Part part) {
+  Computation& all = part.computation;
+  for (std::size_t s = 0; s < all.stages.size(); ++s) {
+    const Stage& quotient = all.stages[s];
+    const Value& value = quotient.value;
+    if (quotient.combine != Combine::none || !quotient.index.empty() || value.nodes.size() != 3 ||
+        value.root().op != Op::div || value.nodes[0].op != Op::load || value.nodes[1].op != Op::load)
+      continue;
+    const Access &dividend = value.loads[std::size_t(value.nodes[std::size_t(value.root().a)].load)],
+                 &divisor = value.loads[std::size_t(value.nodes[std::size_t(value.root().b)].load)];
+    const int exponential = all.stage_writing(dividend.tensor), total = all.stage_writing(divisor.tensor);
+    const int reader = only_reader(all, quotient.tensor);
+    if (exponential < 0 || total < 0 || reader < 0 || !is_plain(dividend) || !is_plain(divisor)) continue;
+    const Stage &e = all.stages[std::size_t(exponential)], &sum = all.stages[std::size_t(total)];
+    const bool subtracts_largest = e.value.root().op == Op::exp &&
+                                   std::any_of(e.value.loads.begin(), e.value.loads.end(), [&](const Access& load) {
+                                     const int writer = all.stage_writing(load.tensor);
+                                     return writer >= 0 && all.stages[std::size_t(writer)].combine == Combine::max;
+                                   });
+    const bool adds_dividends =
+        sum.combine == Combine::sum && sum.value.nodes.size() == 1 && sum.value.loads.front().tensor == dividend.tensor;
+    Stage& product = all.stages[std::size_t(reader)];
+    const int spatial = all.spatial_axes(product);
+    if (!subtracts_largest || !adds_dividends || product.combine != Combine::sum || !product.index.empty() ||
+        !codegen::is_product(product.value))
+      continue;
+    const std::vector<Affine> read = access_to(product, quotient.tensor).index;
+    Access own_divisor = divisor, own_dividend = dividend;
+    bool stays = true;
+    for (Affine& form : own_divisor.index) {
+      form = codegen::substitute(form, read);
+      for (const codegen::Term& term : form.terms) stays = stays && term.variable < spatial;
+    }
+    if (!stays) continue;
+    for (Affine& form : own_dividend.index) form = codegen::substitute(form, read);
+    const int divided = quotient.tensor;
+    product.value = codegen::replace_loads(product.value, [&](const Access& access) {
+      return access.tensor == divided ? std::optional(Value::load(own_dividend)) : std::nullopt;
+    });
+    Stage last;
+    last.tensor = product.tensor;
+    last.axes.assign(product.axes.begin(), product.axes.begin() + spatial);
+    Access undivided{int(all.tensors.size()), {}, false};
+    for (int a = 0; a < spatial; ++a) undivided.index.push_back(Affine::variable(a));
+    last.value = Value::apply(Op::div, Value::load(undivided), Value::load(own_divisor));
+    Tensor temporary = all.tensors[std::size_t(product.tensor)];
+    temporary.role = Role::temporary;
+    temporary.name += ".undivided";
+    product.tensor = undivided.tensor;
+    all.tensors.push_back(std::move(temporary));
+    part.values.push_back(-1);
+    all.stages.insert(all.stages.begin() + reader + 1, std::move(last));
+    all.stages.erase(all.stages.begin() + std::ptrdiff_t(s));
+    return renamed(part);
+  }
+  return part;
 }
 
 std::vector<Part> stages_of(const Part& part, const std::function<int(int tensor)>& value_of) {

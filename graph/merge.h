@@ -20,8 +20,14 @@ struct Part {
 
 // `second` with the output of `first` as a temporary, for the tensors of `second` whose value that is. Stages of
 // `first` that reduce nothing are written into their readers where this computes little twice. Nothing if `second`
-// reads them in a way that has no form: outside of the tensor, or in a shape in which they are not lines.
+// reads them in a way that has no form: outside of the tensor, or in a shape in which they are not lines. A copy of
+// what `first` reduces, in another order of dimensions with the same innermost one, is written in that order at once.
 std::optional<Part> merged(const Part& first, const Part& second);
+
+// The same with what softmax gives to a product divided after the product: sum_l (E[l] / D) V[l] is
+// (sum_l E[l] V[l]) / D. Only where E is the exponential of what is at most 0, the maximum having been subtracted, and
+// D its sum: then nothing is as large as before the division but what has D times the largest V.
+Part divided_last(Part part);
 
 // The same with as few axes as possible, if it is one stage that reduces nothing: neighbouring axes along which all
 // operands and the output are stored alike are one, so that [1,64,7,7] is gone through as 3136 elements.

@@ -69,7 +69,7 @@ class Emitter {
         homes_(homes(program, threads)),
         threads_(threads),
         builder_(context_),
-        functions_(builder_, attributes.rounds, attributes.rounds_to_even),
+        functions_(builder_, attributes.rounds, attributes.rounds_to_even, attributes.scales),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract(true);

@@ -1,7 +1,9 @@
 #include "codegen/machine/functions.h"
 
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -69,6 +71,8 @@ std::vector<double> inverse_factorials(int first, int last) {
 // e^r for |r| <= ln 2 / 2, fitted so that the relative error is below 4e-9.
 constexpr double exp_single[] = {1, 1, 0.5, 0.166665182, 0.041666206, 0.0083688898, 0.00139505405};
 
+constexpr std::uint32_t current_rounding = 4;  // _MM_FROUND_CUR_DIRECTION
+
 // ln erfc(1 + t) for t up to 3 and 5, fitted so that the error of erfc itself is below 1e-9 and 1e-17.
 constexpr double log_erfc_single[] = {-1.84960552,   -2.63896678,    -0.843118556,  -0.0415002141,
                                       0.00989036532, -0.00182580418, 0.000185453399};
@@ -122,6 +126,7 @@ llvm::Value* Functions::rsqrt(llvm::Value* x) {
 
 // e^x = 2^n * e^r.
 llvm::Value* Functions::exp(llvm::Value* x) {
+  if (scales(x)) return exp_of_bounded(within(x, 104));  // e^-104 is 0, e^104 infinite
   const bool single = is_single(x);
   x = extreme(false, x, number(x, single ? 89.0 : 710.0));
   x = extreme(true, x, number(x, single ? -104.0 : -746.0));
@@ -129,6 +134,10 @@ llvm::Value* Functions::exp(llvm::Value* x) {
 }
 
 llvm::Value* Functions::exp_of_bounded(llvm::Value* x) {
+  if (scales(x)) {
+    const Reduced by = reduced(x, magic(x));
+    return scaled_by(polynomial(by.r, exp_single), by.n);
+  }
   const Reduced by = reduced(x, scaling_magic(x));
   return scaled(is_single(x) ? polynomial(by.r, exp_single) : exp_series(by.r, 13), by.shifted);
 }
@@ -165,6 +174,36 @@ llvm::Value* Functions::scaled(llvm::Value* x, llvm::Value* shifted) {
 llvm::Value* Functions::scaled_to_normal(llvm::Value* x, llvm::Value* shifted) {
   llvm::Value* const n = builder_.CreateShl(builder_.CreateBitCast(shifted, bits_type(x)), bits(x, mantissa_bits(x)));
   return builder_.CreateBitCast(builder_.CreateAdd(builder_.CreateBitCast(x, bits_type(x)), n), x->getType());
+}
+
+bool Functions::scales(const llvm::Value* x) const {
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+  if (!scales_ || vector == nullptr || !is_single(x)) return false;
+  const unsigned lanes = vector->getNumElements();
+  return lanes == 4 || lanes == 8 || lanes == 16;
+}
+
+llvm::Value* Functions::within(llvm::Value* x, double most) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
+  llvm::Value* const all = llvm::ConstantInt::get(builder_.getIntNTy(std::max(8U, lanes)), ~std::uint64_t(0));
+  constexpr std::uint32_t least_size_with_sign_of_first = 2;
+  std::vector<llvm::Value*> operands = {x, number(x, most), builder_.getInt32(least_size_with_sign_of_first), x, all};
+  if (lanes == 16) operands.push_back(builder_.getInt32(current_rounding));
+  return builder_.CreateIntrinsic(lanes == 16  ? llvm::Intrinsic::x86_avx512_mask_range_ps_512
+                                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_mask_range_ps_256
+                                               : llvm::Intrinsic::x86_avx512_mask_range_ps_128,
+                                  {}, operands);
+}
+
+llvm::Value* Functions::scaled_by(llvm::Value* x, llvm::Value* n) {
+  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(x->getType())->getNumElements();
+  llvm::Value* const all = llvm::ConstantInt::get(builder_.getIntNTy(std::max(8U, lanes)), ~std::uint64_t(0));
+  std::vector<llvm::Value*> operands = {x, n, x, all};
+  if (lanes == 16) operands.push_back(builder_.getInt32(current_rounding));
+  return builder_.CreateIntrinsic(lanes == 16  ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_512
+                                  : lanes == 8 ? llvm::Intrinsic::x86_avx512_mask_scalef_ps_256
+                                               : llvm::Intrinsic::x86_avx512_mask_scalef_ps_128,
+                                  {}, operands);
 }
 
 Functions::Split Functions::split(llvm::Value* x) {

@@ -11,9 +11,9 @@ namespace graft::codegen {
 class Functions {
  public:
   // `rounds`: the target has an instruction that rounds down to an integer; `rounds_to_even`: one that rounds to the
-  // nearest, halves to even.
-  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even)
-      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even) {}
+  // nearest, halves to even; `scales`: AVX-512's VRANGEPS and VSCALEFPS, of all lengths of vectors.
+  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even, bool scales)
+      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even), scales_(scales) {}
 
   // Arguments are f32 or f64, scalars or vectors; two of them have one type.
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // of numbers
@@ -49,6 +49,11 @@ class Functions {
   // x * 2^n, of shifted = n + scaling_magic; the second takes n + magic, for results that are normal numbers.
   llvm::Value* scaled(llvm::Value* x, llvm::Value* shifted);
   llvm::Value* scaled_to_normal(llvm::Value* x, llvm::Value* shifted);
+  // Whether there are instructions for vectors of this type; then x between -most and most, and x * 2^n for a whole n,
+  // with the right results beyond normal numbers.
+  bool scales(const llvm::Value* x) const;
+  llvm::Value* within(llvm::Value* x, double most);
+  llvm::Value* scaled_by(llvm::Value* x, llvm::Value* n);
   Split split(llvm::Value* x);
   llvm::Value* log_series(llvm::Value* s, int terms);
   llvm::Value* power_of_quarters(llvm::Value* x, llvm::Value* y);
@@ -65,7 +70,7 @@ class Functions {
   llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
 
   llvm::IRBuilder<>& builder_;
-  const bool rounds_, rounds_to_even_;
+  const bool rounds_, rounds_to_even_, scales_;
 };
 
 }  // namespace graft::codegen

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,7 +11,9 @@
 #include "base/text.h"
 #include "codegen/expression/padding.h"
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/product_rows.h"
 #include "codegen/schedule/restructure.h"
+#include "codegen/schedule/rule_parts.h"
 #include "codegen/schedule/splits.h"
 
 namespace graft::codegen {
@@ -21,10 +22,7 @@ namespace {
 constexpr std::int64_t largest_register_tile = 28;  // of one axis; larger ones exceed any register file
 constexpr std::int64_t largest_vector_tile = 6;     // vectors side by side
 constexpr std::int64_t largest_unroll = 8;          // of one reduction axis
-constexpr std::size_t few_choices = 4;              // fewer sizes that divide an extent are joined by others
-constexpr std::int64_t long_axis = 64;              // from here on the rest of a tile is small
 constexpr std::size_t most_orders = 6;              // alternatives for the loops of one group
-constexpr std::int64_t shortest_vector_axis = 4;    // a vector of less is not worth its shuffles
 constexpr std::int64_t least_halved_lanes = 8;      // from here on vectors of half the width are tried, too
 constexpr std::int64_t largest_row_block = 16;      // rows of which all stages are computed before the next ones
 constexpr std::int64_t row_block_bytes = 1 << 18;   // what these may keep between their stages
@@ -32,57 +30,6 @@ constexpr std::int64_t largest_row_tile = 8;        // rows that are reduced sid
 constexpr std::int64_t largest_row_vectors = 4;     // vectors side by side along a row
 
 // ---- what an axis and an operand allow ----
-
-bool moves(const Access& access, int axis) {
-  return std::any_of(access.index.begin(), access.index.end(),
-                     [&](const Affine& form) { return form.coefficient(axis) != 0; });
-}
-
-// Whether everything that the stage reads is constant along the axis or adjacent.
-bool is_along_memory(const Computation& computation, const Stage& stage, int axis) {
-  return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-    const std::int64_t stride = stride_along(computation, access, axis);
-    return stride == 0 || stride == 1;
-  });
-}
-
-// Every dimension follows at most one axis of extent > 1 (or, with `parts`, axes that are parts of it), and no axis
-// serves two dimensions: packing copies no element twice.
-bool is_packable(const Stage& stage, const Access& access, bool parts = false) {
-  if (!access.gathered.empty()) return false;
-  std::set<int> seen;
-  for (const Affine& form : access.index) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> axes;  // how far one element moves, and extents
-    for (const Term& term : form.terms) {
-      const std::int64_t extent = stage.axes[std::size_t(term.variable)].extent;
-      if (extent == 1) continue;
-      axes.emplace_back(std::abs(term.coefficient), extent);
-      if (!seen.insert(term.variable).second) return false;
-    }
-    if (axes.size() > 1 && !parts) return false;
-    std::sort(axes.begin(), axes.end());
-    std::int64_t reach = 0;
-    for (const auto& [step, extent] : axes) {
-      if (step <= reach) return false;
-      reach += step * (extent - 1);
-    }
-  }
-  return true;
-}
-
-// Tensors that the stage reads in one way only and that packing can copy.
-std::vector<int> packable_tensors(const Computation& computation, const Stage& stage, bool parts = false) {
-  std::vector<int> result;
-  for (const Access& access : stage.value.loads) {
-    if (std::find(result.begin(), result.end(), access.tensor) != result.end()) continue;
-    const bool one_way = std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& other) {
-      return other.tensor != access.tensor || other == access;
-    });
-    const Role role = computation.tensors[std::size_t(access.tensor)].role;
-    if (one_way && role != Role::output && is_packable(stage, access, parts)) result.push_back(access.tensor);
-  }
-  return result;
-}
 
 struct VectorAxis {
   int axis = -1;            // -1: scalar code
@@ -116,21 +63,6 @@ std::vector<VectorAxis> vector_axes(const Computation& computation, const Stage&
 }
 
 // ---- domains ----
-
-// Sizes of a register tile along an axis: divisors; others, too, if that leaves little choice or the rest is small
-// compared with the whole.
-std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest) {
-  std::set<std::int64_t> result;
-  for (std::int64_t size = 1; size <= std::min(extent, largest); ++size) {
-    if (extent % size == 0) result.insert(size);
-  }
-  if (extent > largest && (result.size() < few_choices || extent >= long_axis)) {
-    for (const std::int64_t size : {2, 3, 4, 6, 8, 12, 14, 16}) {
-      if (size <= largest) result.insert(size);
-    }
-  }
-  return {result.begin(), result.end()};
-}
 
 // (s1, s2, s3) or, for the vector axis, (s1, s2, s3, lanes).
 std::vector<std::vector<std::int64_t>> spatial_tiles(std::int64_t extent, std::int64_t lanes) {
@@ -171,71 +103,6 @@ std::vector<std::vector<std::int64_t>> reduction_tiles(std::int64_t extent) {
 }
 
 // ---- the sketch of one stage ----
-
-// Collects lines and the domains of their arguments.
-class Builder {
- public:
-  void line(std::string text) { text_ += std::move(text) + "\n"; }
-
-  // An argument for each size of a tile step.
-  std::string sizes(const std::string& name, std::vector<std::vector<std::int64_t>> values) {
-    std::string words;
-    Named domain{name, {}, std::move(values)};
-    for (std::size_t i = 0; i < domain.values[0].size(); ++i) {
-      domain.arguments.push_back(fmt::format("{}_{}", name, i + 1));
-      words += " $" + domain.arguments.back();
-    }
-    domains_.push_back(std::move(domain));
-    return words;
-  }
-
-  // An argument that chooses among texts; no argument when there is one only.
-  std::string choice(const std::string& name, const std::vector<std::string>& alternatives) {
-    if (alternatives.size() == 1) return alternatives[0];
-    Named domain{name, {name}, {}};
-    for (std::size_t i = 0; i < alternatives.size(); ++i) domain.values.push_back({std::int64_t(i)});
-    domains_.push_back(std::move(domain));
-    return again(name, alternatives);
-  }
-  // The same argument once more, with other texts.
-  static std::string again(const std::string& name, const std::vector<std::string>& alternatives) {
-    std::string text = "$" + name + "{";
-    for (std::size_t i = 0; i < alternatives.size(); ++i) text += (i > 0 ? "|" : "") + alternatives[i];
-    return text + "}";
-  }
-
-  SketchSpace finish(const std::string& name) const {
-    SketchSpace space;
-    auto sketch = std::make_shared<Sketch>(parse_sketch("sketch " + name + "\n" + text_, name));
-    for (const Named& named : domains_) {
-      Domain domain{named.name, {}, named.values};
-      for (const std::string& argument : named.arguments) {
-        const auto at = std::find_if(sketch->arguments.begin(), sketch->arguments.end(),
-                                     [&](const Sketch::Argument& known) { return known.name == argument; });
-        assert(at != sketch->arguments.end());  // a line has each argument
-        domain.arguments.push_back(int(at - sketch->arguments.begin()));
-      }
-      space.domains.push_back(std::move(domain));
-    }
-    space.sketch = std::move(sketch);
-    return space;
-  }
-
- private:
-  struct Named {
-    std::string name;
-    std::vector<std::string> arguments;
-    std::vector<std::vector<std::int64_t>> values;
-  };
-  std::string text_;
-  std::vector<Named> domains_;
-};
-
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() || word.empty() ? "" : " ") + word;
-  return text;
-}
 
 // Orders of a group's loops: all of them up to three loops, else the rotations.
 std::vector<std::string> orders(std::vector<std::string> loops) {
@@ -345,30 +212,16 @@ std::string blocks_of(const Computation& computation, const Stage& stage, int te
   return fmt::format(" by {}", lanes);
 }
 
-std::string name_of(const Computation& computation, const Stage& stage) {
-  return computation.tensors[std::size_t(stage.tensor)].name;
-}
-
-// A stage's name as part of an argument's.
-std::string argument_name(std::string name) {
-  std::replace(name.begin(), name.end(), '.', '_');
-  return name;
-}
-
 // Element-wise consumers are applied at write-back if argument `where` has its first value: the whole reduction lies
 // inside; without an argument always.
-void fuse_consumers(const Computation& computation, int number, const std::string& where, Builder& builder) {
+void fuse_consumers(const Computation& computation, int number, const std::string& where, SketchBuilder& builder) {
   for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
     const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
                                          name_of(computation, computation.stages[std::size_t(to)]));
-    builder.line(where.empty() ? fuse : Builder::again(where, {fuse, ""}));
+    builder.line(where.empty() ? fuse : SketchBuilder::again(where, {fuse, ""}));
     from = to;
     to = fusable_consumer(computation, from, number);
   }
-}
-
-std::int64_t lanes_of(const Computation& computation, const Stage& stage, const Target& target) {
-  return target.lanes(bytes_of(computed_in(computation.tensors[std::size_t(stage.tensor)].dtype)));
 }
 
 // Whether every operand moves along a spatial axis: nothing is used twice, tiles of it are of no use.
@@ -408,7 +261,7 @@ std::vector<std::string> parallel_loops(std::vector<std::string>& orders) {
 // Appends the order of a stage's outermost loops; returns the line that makes them parallel, if there may be tasks for
 // all threads.
 std::string outermost_order(const std::string& name, const std::string& label, const std::vector<std::string>& loops,
-                            double most_tasks, std::int64_t threads, Builder& builder,
+                            double most_tasks, std::int64_t threads, SketchBuilder& builder,
                             std::vector<std::string>& order) {
   if (loops.empty()) return "";
   const std::string argument = label + "_order_s0";
@@ -419,13 +272,13 @@ std::string outermost_order(const std::string& name, const std::string& label, c
   }
   const std::vector<std::string> which = parallel_loops(s0);
   order.push_back(builder.choice(argument, s0));
-  return fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : Builder::again(argument, which));
+  return fmt::format("parallel {} {}", name, which.size() == 1 ? which[0] : SketchBuilder::again(argument, which));
 }
 
 // `behind_order`, if given, makes a line after the order from the stage's outermost loops.
 void add_stage(const Computation& computation, int number, const VectorAxis& vector, std::int64_t lanes,
                std::int64_t threads, const std::function<std::string(const std::string&)>& behind_order,
-               Builder& builder) {
+               SketchBuilder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[4], r[3], idle[3];
@@ -507,7 +360,7 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
     std::vector<std::string> compute(origin.absorb.size());
     const std::string& where = s[1].empty() ? from_r0 : from_s1;
     if (!where.empty()) compute.back() = fmt::format("compute {} {} above {}", name, origin.producer, where);
-    builder.line(Builder::again(origin.argument, compute));
+    builder.line(SketchBuilder::again(origin.argument, compute));
   }
   if (!r[0].empty()) {
     const std::string where = label + "_accumulate";
@@ -544,26 +397,6 @@ void add_stage(const Computation& computation, int number, const VectorAxis& vec
   }
 }
 
-// A stage that depends on constants only: it runs once, in `prepare`, and needs no schedule.
-bool is_known_ahead(const Computation& computation, const Stage& stage) {
-  if (computation.tensors[std::size_t(stage.tensor)].role != Role::temporary) return false;
-  return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-    const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
-    const int writer = computation.stage_writing(access.tensor);
-    return writer < 0 ? tensor.role == Role::constant || tensor.is_literal()
-                      : is_known_ahead(computation, computation.stages[std::size_t(writer)]);
-  });
-}
-
-std::vector<int> reductions(const Computation& computation) {
-  std::vector<int> result;
-  for (std::size_t i = 0; i < computation.stages.size(); ++i) {
-    const Stage& stage = computation.stages[i];
-    if (computation.is_reduction(stage) && !is_known_ahead(computation, stage)) result.push_back(int(i));
-  }
-  return result;
-}
-
 // One sketch per combination of vector axes; `prefix` are the steps that made this computation.
 void add_sketches(const Computation& computation, const Target& target, const std::string& prefix,
                   const std::string& suffix, std::vector<SketchSpace>& result) {
@@ -579,7 +412,7 @@ void add_sketches(const Computation& computation, const Target& target, const st
       }
       return;
     }
-    Builder builder;
+    SketchBuilder builder;
     if (!prefix.empty()) builder.line(prefix);
     std::string name;
     for (std::size_t i = 0; i < main_stages.size(); ++i) {
@@ -634,14 +467,6 @@ int summed_axis(const Computation& computation, const Stage& stage, const Target
     if (stage.axes[std::size_t(axis)].extent >= 2 * lanes && is_along_memory(computation, stage, axis)) return axis;
   }
   return -1;
-}
-
-// Sizes 1, 2, 4, ... times `unit`, as long as `extent` has them; the first one always.
-std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most) {
-  std::vector<std::vector<std::int64_t>> result;
-  for (std::int64_t count = 1; count <= most && (count == 1 || count * unit <= extent); count *= 2)
-    result.push_back({count * unit});
-  return result;
 }
 
 // Reductions along rows in vectors; where several stages share rows, all of them for a block of rows before the next.
@@ -818,7 +643,7 @@ class RowSketch {
     const std::string_view within = base::words(loops).front();
     if (!inverse.empty()) {
       const std::string compute = fmt::format("compute {0} {0}.reciprocal above {1}", name(last), within);
-      builder_.line(Builder::again(divides, {"", compute}));
+      builder_.line(SketchBuilder::again(divides, {"", compute}));
     }
     for (std::size_t c = chain_.size() - 1; c-- > 0;)
       builder_.line(fmt::format("compute {} {} above {}", name(last), name(chain_[c]), within));
@@ -849,7 +674,7 @@ class RowSketch {
   std::vector<int> chain_, reductions_;  // stages
   std::map<int, int> summed_;            // by reduction
   int rows_ = 0;                         // leading axes, which all stages have
-  Builder builder_;
+  SketchBuilder builder_;
 };
 
 // ---- a stage with an intrinsic ----
@@ -899,7 +724,7 @@ bool inputs_lie_as_wanted(const Computation& computation, const Stage& stage, co
 
 // False if an operand can neither be used as stored nor be packed.
 bool add_tensorized_stage(const Computation& computation, int number, const Intrinsic& intrinsic,
-                          const Assignment& assignment, std::int64_t threads, Builder& builder) {
+                          const Assignment& assignment, std::int64_t threads, SketchBuilder& builder) {
   const Stage& stage = computation.stages[std::size_t(number)];
   const std::string name = name_of(computation, stage), label = argument_name(name);
   std::vector<std::string> s[3], r[2], nest(intrinsic.stage().axes.size());
@@ -1040,7 +865,7 @@ int stage_of(const Computation& computation, const std::string& tensor) {
 }
 
 // A stage that stores groups reads vectors along what is contiguous in its source, one for each place in a group.
-void add_grouping(const Computation& computation, const std::string& tensor, Builder& builder) {
+void add_grouping(const Computation& computation, const std::string& tensor, SketchBuilder& builder) {
   constexpr std::int64_t widths[] = {8, 16};
   const Stage& stage = computation.stages[std::size_t(stage_of(computation, tensor))];
   const int last = int(stage.axes.size()) - 1;
@@ -1094,7 +919,7 @@ bool add_tensorized_form(const Form& form, const std::string& tensor, const Targ
   const Stage& stage = computation.stages[std::size_t(number)];
   bool is_direct = false;
   for (const Assignment& assignment : best_assignments(computation, stage, *intrinsic)) {
-    Builder builder;
+    SketchBuilder builder;
     for (const std::string_view line : base::split(base::trim(form.steps), '\n'))
       if (!line.empty()) builder.line(std::string(line));
     for (const int other : reductions(computation)) {
@@ -1267,7 +1092,7 @@ class WinogradSketch {
   std::string where_chained(const std::string& separate, const std::string& chained) const {
     std::vector<std::string> alternatives(alternatives_, separate);
     alternatives[1] = tiles_.empty() ? separate : chained;
-    return Builder::again(argument_, alternatives);
+    return SketchBuilder::again(argument_, alternatives);
   }
 
   // A stage that is computed within another one has no parallel loops of its own.
@@ -1373,7 +1198,7 @@ class WinogradSketch {
   const Stage& reader_;  // of the data
   std::string argument_, tiles_, padding_;
   std::size_t alternatives_ = 2;
-  Builder builder_;
+  SketchBuilder builder_;
 };
 
 void add_winograd_sketch(const Computation& computation, const Target& target, const Step& step,
@@ -1489,6 +1314,7 @@ constexpr std::int64_t least_channels = 8;
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
                                          std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
   std::vector<SketchSpace> result;
+  if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
   RowSketch(computation, target).add_to(result);
@@ -1520,7 +1346,7 @@ bool schedules_together(const Computation& computation, const Target& target) {
     std::erase_if(stages, [&](int s) { return is_padding_copy(computation.stages[std::size_t(s)]); });
     return stages.size() <= 1;
   }
-  if (RowSketch(computation, target).goes_by_rows()) return true;
+  if (RowSketch(computation, target).goes_by_rows() || ProductRows(computation, target).applies()) return true;
   if (reduced.size() > 1) return false;
   const int number = reduced.front();
   std::vector<int> taken = absorbable_producers(computation, number);

@@ -135,6 +135,56 @@ TEST(Plan, AGeluInManyNodesFollowsItsProduct) {
   EXPECT_EQ(plan_of(file).calls.size(), 1u);
 }
 
+// Heads are parts of the last dimension; scores are divided, masked and normalised along `axis`.
+GraphFile attention(const std::string& also_read = "", int axis = -1, std::int64_t tokens = 16) {
+  GraphFile file;
+  file.integers("heads", {4}, {0, 0, 2, 8}).integers("together", {3}, {0, 0, 16}).weight("root", {}, {2.5F});
+  file.input("mask", {1, 1, 1, tokens});
+  for (const std::string name : {"q", "k", "v"}) {
+    const List order = name == "k" ? List{0, 2, 3, 1} : List{0, 2, 1, 3};
+    file.input(name, {1, tokens, 16})
+        .node("Reshape", {name, "heads"}, {name + "0"})
+        .node("Transpose", {name + "0"}, {name + "1"}, {attribute("perm", order)});
+  }
+  file.node("MatMul", {"q1", "k1"}, {"product"})
+      .node("Div", {"product", "root"}, {"scaled"})
+      .node("Add", {"scaled", "mask"}, {"scores"})
+      .node("Softmax", {"scores"}, {"weights"}, {attribute("axis", axis)})
+      .node("MatMul", {"weights", "v1"}, {"seen"})
+      .node("Transpose", {"seen"}, {"turned"}, {attribute("perm", List{0, 2, 1, 3})})
+      .node("Reshape", {"turned", "together"}, {"y"})
+      .output("y");
+  if (!also_read.empty()) file.output(also_read);
+  return file;
+}
+
+// The heads' dimensions are read and written in place; the quotient comes after the second product.
+TEST(Plan, AttentionIsOneKernel) {
+  const Plan plan = plan_of(attention());
+  ASSERT_EQ(plan.calls.size(), 1u);
+  EXPECT_EQ(plan.kernels[0].workload.computation().stages.back().value.root().op, graft::codegen::Op::div);
+  for (const Plan::Buffer& buffer : plan.buffers) EXPECT_NE(buffer.where, Plan::Buffer::Where::arena);
+}
+
+TEST(Plan, AttentionWhoseMatricesAreReadElsewhereIsNotOneKernel) {
+  for (const char* name : {"product", "scaled", "scores", "weights"})
+    EXPECT_GT(plan_of(attention(name)).calls.size(), 2u) << name;
+  EXPECT_GT(plan_of(attention("", 2)).calls.size(), 2u) << "softmax along another axis";
+  EXPECT_GT(plan_of(attention("", -1, 4)).calls.size(), 2u) << "rows that fill no vector";
+}
+
+// A product that is transposed but for its innermost dimension is written so at once.
+TEST(Plan, ProductsAreWrittenInTheOrderOfTheirCopies) {
+  GraphFile file;
+  file.input("x", {2, 3, 5, 4}).input("z", {2, 3, 4, 8}).node("MatMul", {"x", "z"}, {"p"});
+  file.node("Transpose", {"p"}, {"y"}, {attribute("perm", List{0, 2, 1, 3})}).output("y");
+  EXPECT_EQ(plan_of(file).calls.size(), 1u);
+  GraphFile other;
+  other.input("x", {2, 3, 5, 4}).input("z", {2, 3, 4, 8}).node("MatMul", {"x", "z"}, {"p"});
+  other.node("Transpose", {"p"}, {"y"}, {attribute("perm", List{0, 1, 3, 2})}).output("y");
+  EXPECT_EQ(plan_of(other).calls.size(), 2u);
+}
+
 // A value that somebody else reads is computed once, in memory.
 TEST(Plan, WhatTwoReadStaysInMemory) {
   GraphFile file;

@@ -1,0 +1,71 @@
+// Private to this folder: what rules ask of stages and their operands, and the builder of sketches.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/expression/computation.h"
+#include "codegen/expression/target.h"
+#include "codegen/schedule/space.h"
+
+namespace graft::codegen {
+
+constexpr std::int64_t shortest_vector_axis = 4;  // a vector of less is not worth its shuffles
+
+// Whether an access moves along an axis of its stage.
+bool moves(const Access& access, int axis);
+
+// Whether everything that the stage reads is constant along the axis or adjacent.
+bool is_along_memory(const Computation& computation, const Stage& stage, int axis);
+
+// Tensors that the stage reads in one way only and that packing can copy: every dimension follows at most one axis of
+// extent > 1 (or, with `parts`, axes that are parts of it), and no axis serves two dimensions.
+std::vector<int> packable_tensors(const Computation& computation, const Stage& stage, bool parts = false);
+
+// Sizes of a register tile along an axis: divisors; others, too, if that leaves little choice or the rest is small
+// compared with the whole.
+std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest);
+
+// Sizes 1, 2, 4, ... times `unit`, as long as `extent` has them; the first one always.
+std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most);
+
+// A stage that depends on constants only: it runs once, in `prepare`, and needs no schedule.
+bool is_known_ahead(const Computation& computation, const Stage& stage);
+
+// Stages that reduce, and are not known ahead.
+std::vector<int> reductions(const Computation& computation);
+
+std::string name_of(const Computation& computation, const Stage& stage);
+// A stage's name as part of an argument's.
+std::string argument_name(std::string name);
+// Words with spaces between them; empty ones are left out.
+std::string joined(const std::vector<std::string>& words);
+std::int64_t lanes_of(const Computation& computation, const Stage& stage, const Target& target);
+
+// Collects lines and the domains of their arguments.
+class SketchBuilder {
+ public:
+  void line(std::string text) { text_ += std::move(text) + "\n"; }
+
+  // An argument for each size of a tile step.
+  std::string sizes(const std::string& name, std::vector<std::vector<std::int64_t>> values);
+
+  // An argument that chooses among texts; no argument when there is one only.
+  std::string choice(const std::string& name, const std::vector<std::string>& alternatives);
+  // The same argument once more, with other texts.
+  static std::string again(const std::string& name, const std::vector<std::string>& alternatives);
+
+  SketchSpace finish(const std::string& name) const;
+
+ private:
+  struct Named {
+    std::string name;
+    std::vector<std::string> arguments;
+    std::vector<std::vector<std::int64_t>> values;
+  };
+  std::string text_;
+  std::vector<Named> domains_;
+};
+
+}  // namespace graft::codegen
