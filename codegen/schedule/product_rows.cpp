@@ -86,6 +86,13 @@ bool ProductRows::is_product_of_rows(int number) const {
   return has_columns && here.combine == Combine::sum && is_product(here.value);
 }
 
+// Known before the run, and packed then by a kernel of its own.
+bool ProductRows::is_constant(int tensor) const {
+  const int writer = computation_.stage_writing(tensor);
+  return writer < 0 ? computation_.tensors[std::size_t(tensor)].role == Role::constant
+                    : is_known_ahead(computation_, stage(writer));
+}
+
 // The longest of the rows along which each product has an operand that stays; -1 if there is none of a vector's length,
 // or stages that cannot be computed so.
 int ProductRows::block_axis() const {
@@ -95,6 +102,8 @@ int ProductRows::block_axis() const {
   for (const int number : chain_) {
     if (!computation_.is_reduction(stage(number)) || !is_product_of_rows(number)) continue;
     ++products;
+    for (const Access& load : stage(number).value.loads)
+      if (is_constant(load.tensor)) return -1;
     for (std::size_t r = 0; r < rows_.size(); ++r) {
       const std::vector<Access>& loads = stage(number).value.loads;
       stays[r] = stays[r] && std::any_of(loads.begin(), loads.end(),
@@ -114,7 +123,7 @@ int ProductRows::block_axis() const {
     return -1;
   for (const int number : chain_) {
     if (number == last() || number == product()) continue;
-    const std::vector<int> packable = packable_tensors(computation_, stage(number));
+    const std::vector<int> packable = packable_tensors(computation_, stage(number), true);
     for (const Access& access : stage(number).value.loads) {
       const int writer = computation_.stage_writing(access.tensor);
       if (axes_.contains(writer)) continue;  // stored with the rows innermost
@@ -222,7 +231,7 @@ void ProductRows::lines_of_product(SketchBuilder& builder) const {
   builder.line(fmt::format("vector {} {}.2", own, d));
   builder.line(fmt::format("unroll {} {}", own, joined(unrolled)));
   builder.line(fmt::format("accumulate {} above {}", own, joined(summed)));
-  for (const int tensor : packable_tensors(computation_, here)) {
+  for (const int tensor : packable_tensors(computation_, here, true)) {
     if (axes_.contains(computation_.stage_writing(tensor))) continue;
     const std::string& operand = computation_.tensors[std::size_t(tensor)].name;
     const std::string pack = fmt::format("pack {} {} above {} {}.0", own, operand, i, d);

@@ -26,7 +26,7 @@ class ProductRows {
 
   // Whether the computation is such a chain: an element-wise stage, which gives the output, reads a product whose
   // results lie side by side, and all stages before have the output's axes but the last one, and read of each other the
-  // present row only.
+  // present row only. Operands of products are no constants.
   bool applies() const { return block_ >= 0; }
 
   SketchSpace sketch() const;  // if it applies
@@ -41,6 +41,7 @@ class ProductRows {
   bool finds_rows();
   bool follows(int number, const Access& access);
   int block_axis() const;
+  bool is_constant(int tensor) const;
   bool is_product_of_rows(int number) const;
   bool goes_along_rows(int number) const;
 

@@ -31,7 +31,7 @@ constexpr const char* workloads[] = {
     "depthwise_conv2d_nhwc(c=20,h=7,w=9,r=3,s=3,pad=1)",
     "input A[6,50]; M[i] max= A[i,l]; E[i,j] = exp(A[i,j] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i] "
     "where i=6, j=50, l=50",
-    "input Q[i,h,l]; input K[j,h,l]; input V[j,h,d]; input m[i,j]; S[h,i,j] += Q[i,h,l] * K[j,h,l]; T[h,i,j] = "
+    "input Q[37,3,11]; input K[29,3,11]; input V[29,3,21]; input m[37,29]; S[h,i,j] += Q[i,h,l] * K[j,h,l]; T[h,i,j] = "
     "S[h,i,j] "
     "/ 3 + m[i,j]; M[h,i] max= T[h,i,j]; E[h,i,j] = exp(T[h,i,j] - M[h,i]); D[h,i] += E[h,i,j]; O[h,i,d] += E[h,i,j] * "
     "V[j,h,d]; output Y[i,h,d] = O[h,i,d] / D[h,i] where h=3, i=37, j=29, l=11, d=21",
