@@ -383,7 +383,7 @@ class Parts {
       if (first < 0 || all.size() != 1 || all.front() != between) continue;
       std::optional<Part> two = merged(parts_[std::size_t(between)]->part, parts_[std::size_t(reader)]->part);
       std::optional<Part> three = two ? merged(parts_[std::size_t(first)]->part, divided_last(*two)) : std::nullopt;
-      if (!three || !is_schedulable(three->computation)) continue;
+      if (!three || !is_schedulable((three = without_copies(*three))->computation)) continue;
       become(std::move(*two), between, reader);
       become(std::move(*three), first, reader);
       return true;

@@ -90,7 +90,20 @@ bool is_plain(const Access& access) {
   return !access.padded && access.gathered.empty();
 }
 
-// Writes what a temporary's stage computes into its readers, if that is worth it.
+// Writes what a temporary's stage computes into its readers, which read it plainly.
+void write_into_readers(Computation& computation, int tensor) {
+  const int writer = computation.stage_writing(tensor);
+  const Value value = codegen::as_stored(computation, tensor, computation.stages[std::size_t(writer)].value);
+  computation.stages.erase(computation.stages.begin() + writer);
+  for (Stage& reader : computation.stages) {
+    reader.value = codegen::replace_loads(reader.value, [&](const Access& access) -> std::optional<Value> {
+      if (access.tensor != tensor) return std::nullopt;
+      return codegen::substitute(value, std::span<const Affine>(access.index));
+    });
+  }
+}
+
+// The same, if that is worth it.
 void inline_stage(Computation& computation, int tensor) {
   const int writer = computation.stage_writing(tensor);
   const Stage& stage = computation.stages[std::size_t(writer)];
@@ -114,14 +127,7 @@ void inline_stage(Computation& computation, int tensor) {
   const std::int64_t cost = counts.add + counts.mul + counts.compare + special * (counts.div + counts.special);
   const bool is_copy = cost == 0 && std::all_of(stage.value.loads.begin(), stage.value.loads.end(), is_plain);
   if (reuses || !(is_copy || reads <= elements || (cost <= cheap && reads <= 2 * elements))) return;
-  const Value value = codegen::as_stored(computation, tensor, stage.value);
-  computation.stages.erase(computation.stages.begin() + writer);
-  for (Stage& reader : computation.stages) {
-    reader.value = codegen::replace_loads(reader.value, [&](const Access& access) -> std::optional<Value> {
-      if (access.tensor != tensor) return std::nullopt;
-      return codegen::substitute(value, std::span<const Affine>(access.index));
-    });
-  }
+  write_into_readers(computation, tensor);
 }
 
 // The stage that reads a tensor, once and plainly, if there is no other one; else -1.
@@ -278,6 +284,26 @@ std::optional<Part> merged(const Part& first, const Part& second) {
   inline_stage(all, between);
   if (all.stage_writing(between) >= 0) reduce_in_order_of_copy(all, between);
   return renamed(result);
+}
+
+Part without_copies(Part part) {
+  Computation& all = part.computation;
+  for (std::size_t s = 0; s < all.stages.size();) {
+    const int tensor = all.stages[s].tensor;
+    const Stage& stage = all.stages[s];
+    const bool is_copy = stage.combine == Combine::none && stage.index.empty() && stage.value.nodes.size() == 1 &&
+                         stage.value.loads.size() == 1 && is_plain(stage.value.loads.front()) &&
+                         part.values[std::size_t(stage.value.loads.front().tensor)] >= 0;
+    bool is_read_plainly = all.tensors[std::size_t(tensor)].role == Role::temporary;
+    for (const Stage& reader : all.stages)
+      for (const Access& access : reader.value.loads)
+        is_read_plainly = is_read_plainly && (access.tensor != tensor || is_plain(access));
+    if (is_copy && is_read_plainly)
+      write_into_readers(all, tensor);
+    else
+      ++s;
+  }
+  return renamed(part);
 }
 
 Part divided_last(Part part) {

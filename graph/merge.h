@@ -24,6 +24,9 @@ struct Part {
 // what `first` reduces, in another order of dimensions with the same innermost one, is written in that order at once.
 std::optional<Part> merged(const Part& first, const Part& second);
 
+// The same without stages that only copy an operand: their readers read it.
+Part without_copies(Part part);
+
 // The same with what softmax gives to a product divided after the product: sum_l (E[l] / D) V[l] is
 // (sum_l E[l] V[l]) / D. Only where E is the exponential of what is at most 0, the maximum having been subtracted, and
 // D its sum: then nothing is as large as before the division but what has D times the largest V.
