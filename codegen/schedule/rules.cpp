@@ -1057,7 +1057,10 @@ class WinogradSketch {
     find_tiles();
     builder_.line(to_text(step));
     std::vector<std::string> absorb = {"", tiles_.empty() ? "" : " "};
-    if (!padding_.empty()) absorb.push_back(fmt::format("absorb {} {}", name_of(form_, reader_), padding_));
+    const Vectors vectors = vectors_of(reader_, *transform_of(form_, reader_), lanes_of(form_, reader_, target_));
+    const int pads = padding_.empty() ? -1 : form_.stage_writing(form_.tensor_named(padding_));
+    if (pads >= 0 && (vectors.axis < 0 || !pads_along(form_, form_.stages[std::size_t(pads)], reader_, vectors.axis)))
+      absorb.push_back(fmt::format("absorb {} {}", name_of(form_, reader_), padding_));
     alternatives_ = absorb.size();
     builder_.line(builder_.choice(argument_, absorb));
   }
@@ -1123,11 +1126,38 @@ class WinogradSketch {
     in_parallel(name_of(form_, stage(c)), outermost, {});
   }
 
-  // Whether vectors run along the last spatial axis of a transform.
-  bool is_vectorised(const Stage& stage, const Transform& transform, std::int64_t lanes) const {
-    const int last = form_.spatial_axes(stage) - 1;
-    return lanes > 1 && last != transform.result && is_along_memory(form_, stage, last) &&
-           stage.axes[std::size_t(last)].extent >= shortest_vector_axis;
+  // The axis along which a transform has vectors; -1: none. Where what it reads lies along another axis than what it
+  // writes, vectors are as they are read, several of them side by side (`rows`, an axis along which results lie), so
+  // that they are turned in registers and stored as vectors.
+  struct Vectors {
+    int axis = -1, rows = -1;
+  };
+  // So many that all results of a transform stay in registers.
+  std::int64_t rows_side_by_side(const Stage& stage, const Transform& transform) const {
+    std::int64_t rows = 4;
+    while (rows > 1 && rows * stage.axes[std::size_t(transform.result)].extent * 4 > target_.vector_registers * 3)
+      rows /= 2;
+    return rows;
+  }
+
+  Vectors vectors_of(const Stage& stage, const Transform& transform, std::int64_t lanes) const {
+    const int spatial = form_.spatial_axes(stage), last = spatial - 1;
+    const auto is_long = [&](int axis) {
+      return axis != transform.result && stage.axes[std::size_t(axis)].extent >= shortest_vector_axis;
+    };
+    if (lanes <= 1) return {};
+    if (is_long(last) && is_along_memory(form_, stage, last)) return {last, -1};
+    const Access element{stage.tensor, element_of(form_, stage), false};
+    Vectors turned;
+    for (int axis = 0; axis < spatial; ++axis) {
+      const std::int64_t stride = stride_along(form_, element, axis);
+      if (stride == 1 && stage.axes[std::size_t(axis)].extent > 1) turned.rows = axis;
+      if (stride != 1 && is_long(axis) && is_along_memory(form_, stage, axis) &&
+          std::any_of(stage.value.loads.begin(), stage.value.loads.end(),
+                      [&](const Access& access) { return stride_along(form_, access, axis) == 1; }))
+        turned.axis = axis;
+    }
+    return turned.axis >= 0 && turned.rows >= 0 ? turned : Vectors{};
   }
 
   // Loops of a transform outside of the elements that it reads, if producers are computed under the tiles'
@@ -1159,16 +1189,22 @@ class WinogradSketch {
     const Stage& here = stage(c);
     const std::string name = name_of(form_, here);
     const std::int64_t lanes = lanes_of(form_, here, target_);
-    const bool vector = is_vectorised(here, transform, lanes);
-    const int last = form_.spatial_axes(here) - 1;
+    const Vectors vectors = vectors_of(here, transform, lanes);
+    const bool vector = vectors.axis >= 0;
+    const std::int64_t rows = rows_side_by_side(here, transform);
     Loops loops;
-    for (int axis = 0; axis <= last; ++axis) {
-      if (axis == transform.result || (axis == last && vector)) continue;
-      loops.push_back(here.axes[std::size_t(axis)].name + ".0");
+    std::string side_by_side;
+    for (int axis = 0; axis < form_.spatial_axes(here); ++axis) {
+      if (axis == transform.result || axis == vectors.axis) continue;
+      const auto& [along, extent] = here.axes[std::size_t(axis)];
+      const bool is_tiled = axis == vectors.rows && extent > rows;
+      if (is_tiled) builder_.line(fmt::format("tile {} {} {}", name, along, rows));
+      if (axis == vectors.rows) side_by_side = along + (is_tiled ? ".1" : ".0");
+      if (axis != vectors.rows || is_tiled) loops.push_back(along + ".0");
     }
     std::string innermost;
     if (vector) {
-      const auto& [along, extent] = here.axes[std::size_t(last)];
+      const auto& [along, extent] = here.axes[std::size_t(vectors.axis)];
       if (extent > lanes) {
         builder_.line(fmt::format("tile {} {} {}", name, along, lanes));
         loops.push_back(along + ".0");
@@ -1177,8 +1213,9 @@ class WinogradSketch {
     }
     Loops behind = loops;
     const Loops before = outside_of_producer(c, behind);
-    const std::string sums = fmt::format("{}.0 {}.0", here.axes[std::size_t(transform.summed)].name,
-                                         here.axes[std::size_t(transform.result)].name);
+    const std::string sums = joined({fmt::format("{}.0 {}.0", here.axes[std::size_t(transform.summed)].name,
+                                                 here.axes[std::size_t(transform.result)].name),
+                                     side_by_side});
     const auto order = [&](const std::string& outer) {
       return fmt::format("order {} {} {} {}", name, outer, sums, innermost);
     };

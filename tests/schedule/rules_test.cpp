@@ -102,6 +102,30 @@ TEST(Rules, WinogradIsProposedWhereItApplies) {
   }
 }
 
+// Images with one channel after the other: transforms read along rows or channels, and write along the others. Vectors
+// are as they are read, a few side by side, and turned in registers.
+TEST(Rules, WinogradsTransformsHaveVectorsWhereResultsLieOtherwise) {
+  const char* const workload = "conv2d(c=19,h=16,w=16,k=18,r=3,s=3,pad=1)";
+  const Computation c = computed(workload);
+  for (const SketchSpace& sketch : derived(workload)) {
+    if (!contains(sketch.sketch->name, "winograd")) continue;
+    const std::string text = to_text(*sketch.sketch);
+    for (const char* stage : {"Y", "Y.rows", "Y.M", "Y.V", "Y.V.rows"})
+      EXPECT_TRUE(contains(text, std::string("\nvector ") + stage + " ")) << stage << "\n" << text;
+    EXPECT_TRUE(contains(text, "vector Y o.")) << text;
+    EXPECT_TRUE(contains(text, "vector Y.V.rows x.")) << text;
+    EXPECT_TRUE(contains(text, "unroll Y.V.rows p.0 fy.0 i.1")) << text;
+    const JudgedSpace space(parse_workload(workload), target_with(256, 16), {sketch});
+    base::Stream stream(2, "rules");
+    for (int i = 0; i < 6; ++i) {
+      const Candidate candidate = space.sample(stream);
+      const auto program = codegen::program(candidate, space.target());
+      ASSERT_TRUE(program.ok()) << program.reason().text;
+      EXPECT_LE(worst_excess(c, *program, 1), 0) << to_text(*schedule(candidate));
+    }
+  }
+}
+
 TEST(Rules, SumsAlongMemoryAreFactored) {
   const char* const workload = "input A[5,64]; output B[i] += A[i,j] where i=5, j=64";
   const auto sketches = derived(workload);
