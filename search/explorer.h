@@ -56,6 +56,7 @@ class KnownPrograms {
  public:
   void add(std::span<const datasets::Trial> trials);
   bool contains(std::uint64_t program) const { return programs_.contains(program); }
+  std::int64_t size() const { return std::int64_t(programs_.size()); }
   // True if it was not known, and known from then on; false for 0 (does not lower).
   bool take(std::uint64_t program) { return program != 0 && programs_.insert(program).second; }
   bool take(const codegen::Candidate& candidate, Scorer& scorer) {

@@ -71,9 +71,10 @@ Selection selection_named(std::string_view name) {
   return named_in(selections, "selection", name);
 }
 
-int random_of(int count, const SelectionSettings& settings) {
+int random_of(int count, const SelectionSettings& settings, std::int64_t before) {
   if (settings.random_share == 0) return 0;
-  return std::clamp(int(std::lround(settings.random_share * count)), count > 1 ? 1 : 0, count);
+  if (count == 1) return before % least_batch >= least_batch - random_of(least_batch, settings) ? 1 : 0;
+  return std::clamp(int(std::lround(settings.random_share * count)), std::min(1, count), count);
 }
 
 std::vector<float> acquired(const meta::Scores& scores, std::span<const std::uint64_t> programs,

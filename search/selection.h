@@ -41,8 +41,10 @@ struct SelectionSettings {
   bool operator==(const SelectionSettings&) const = default;
 };
 
-// The number of random candidates in a batch.
-int random_of(int count, const SelectionSettings& settings);
+// The number of random candidates in a batch. Whoever asks for one at a time, `before` so far, has the share of a batch
+// of `least_batch`, as its last ones.
+inline constexpr int least_batch = 4;
+int random_of(int count, const SelectionSettings& settings, std::int64_t before = 0);
 
 // Further inputs of an acquisition.
 struct AcquisitionContext {

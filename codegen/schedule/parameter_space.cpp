@@ -29,6 +29,7 @@ constexpr std::int64_t most_listing = 64 << 20;  // operations on values to list
 constexpr std::size_t most_entries = 16 << 20;   // of lists of rows that are kept
 constexpr std::size_t most_compared = 65536;     // rows of a list, to find the nearest
 constexpr std::int64_t most_search = 200000;     // operations of one try to find a point
+constexpr std::int64_t most_operations = 65536;  // of all constraints together: a try looks at all of them
 constexpr int most_tries = 32;                   // to draw a point, each with other random choices
 constexpr int most_tries_near = 4;
 
@@ -188,11 +189,7 @@ class ParameterSpace::Resolved final : public Resolver {
  private:
   void check_parameters(std::string_view place) {
     const auto refuse = [&](const std::string& what) { throw base::UserError(place, what); };
-    if (parameters.empty()) refuse("no parameter");
-    if (parameters.size() > most_parameters)
-      refuse(fmt::format("{} parameters; at most {} are taken", parameters.size(), most_parameters));
-    if (constraints.size() > most_constraints)
-      refuse(fmt::format("{} constraints; at most {} are taken", constraints.size(), most_constraints));
+    check_counts(parameters.size(), constraints.size(), place);
     std::set<std::string_view> names;
     std::size_t all = 0;
     for (Tunable& parameter : parameters) {
@@ -216,6 +213,10 @@ class ParameterSpace::Resolved final : public Resolver {
       }
       sort_numbers(parameter);
     }
+    std::int64_t operations = 0;
+    for (const Constraint& constraint : constraints) operations += constraint.operations();
+    if (operations > most_operations)
+      refuse(fmt::format("constraints of {} operations in all; at most {} are taken", operations, most_operations));
     if (!(combinations() < most_combinations)) refuse("more than 10^300 combinations of values");
   }
 
@@ -499,6 +500,15 @@ Scalar scalar_of(const base::Document& value) {
     return value.as_number();
   }
   return value.as_string();
+}
+
+void ParameterSpace::check_counts(std::size_t parameters, std::size_t constraints, std::string_view place) {
+  const auto refuse = [&](const std::string& what) { throw base::UserError(place, what); };
+  if (parameters == 0) refuse("no parameter");
+  if (parameters > most_parameters)
+    refuse(fmt::format("{} parameters; at most {} are taken", parameters, most_parameters));
+  if (constraints > most_constraints)
+    refuse(fmt::format("{} constraints; at most {} are taken", constraints, most_constraints));
 }
 
 ParameterSpace::ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,

@@ -34,6 +34,8 @@ struct Tunable {
 
 class ParameterSpace {
  public:
+  // UserError at `place` for more than a space may have: for readers, before they look at each.
+  static void check_counts(std::size_t parameters, std::size_t constraints, std::string_view place);
   // UserError at `place` if it is not a space: no parameter or too many, a wrong name or one that is there twice, a
   // parameter without values or with one twice, constraints that no point meets.
   ParameterSpace(Workload workload, std::vector<Tunable> parameters, std::vector<Constraint> constraints,

@@ -26,7 +26,7 @@ class ProductRows {
 
   // Whether the computation is such a chain: an element-wise stage, which gives the output, reads a product whose
   // results lie side by side, and all stages before have the output's axes but the last one, and read of each other the
-  // present row only. Operands of products are no constants.
+  // present row only. Constants are not operands of its products.
   bool applies() const { return block_ >= 0; }
 
   SketchSpace sketch() const;  // if it applies

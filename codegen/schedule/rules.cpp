@@ -1132,7 +1132,7 @@ class WinogradSketch {
   struct Vectors {
     int axis = -1, rows = -1;
   };
-  // So many that all results of a transform stay in registers.
+  // As many rows as leave all results of a transform in registers, four at most.
   std::int64_t rows_side_by_side(const Stage& stage, const Transform& transform) const {
     std::int64_t rows = 4;
     while (rows > 1 && rows * stage.axes[std::size_t(transform.result)].extent * 4 > target_.vector_registers * 3)

@@ -70,6 +70,10 @@ std::vector<Scalar> range_of(const base::Document& range) {
   return values;
 }
 
+std::size_t count_of(const base::Document* list) {
+  return list == nullptr ? 0 : list->as_list().size();
+}
+
 std::size_t position_of(const Tunable& parameter, const base::Document& value) {
   const std::string text = codegen::scalar_text(codegen::scalar_of(value));
   for (std::size_t i = 0; i < parameter.values.size(); ++i) {
@@ -89,6 +93,8 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
   file.only_keys({"name", "sizes", "parameters", "constraints", "default"});
   std::vector<Tunable> parameters;
   const base::Document& given = file.at("parameters");
+  const base::Document* const texts = file.find("constraints");
+  codegen::ParameterSpace::check_counts(given.as_map().size(), count_of(texts), place);
   for (const auto& [name, values] : given.as_map())
     parameters.push_back({name, values.is_map() ? range_of(values) : list_of(values), {}});
   if (const base::Document* const standard = file.find("default")) {
@@ -102,8 +108,8 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
   }
   std::vector<Constraint> constraints;
   const std::vector<std::string> names = names_of(parameters);
-  if (const base::Document* const list = file.find("constraints")) {
-    for (const base::Document& text : list->as_list()) constraints.emplace_back(text.as_string(), names, text.place());
+  if (texts != nullptr) {
+    for (const base::Document& text : texts->as_list()) constraints.emplace_back(text.as_string(), names, text.place());
   }
   Sizes sizes;
   if (const base::Document* const list = file.find("sizes")) {
@@ -123,7 +129,10 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
 codegen::ParameterSpace t1_space(const base::Document& file, const std::string& stem, const std::string& place) {
   const base::Document& space = file.at("ConfigurationSpace");
   std::vector<Tunable> parameters;
-  for (const base::Document& entry : space.at("TuningParameters").as_list()) {
+  const base::Document::List& given = space.at("TuningParameters").as_list();
+  const base::Document* const conditions = space.find("Conditions");
+  codegen::ParameterSpace::check_counts(given.size(), count_of(conditions), place);
+  for (const base::Document& entry : given) {
     Tunable parameter{entry.at("Name").as_string(), {}, {}};
     const base::Document& values = entry.at("Values");
     parameter.values = values.is_list() ? list_of(values) : codegen::values_in(values.as_string(), values.place());
@@ -133,8 +142,8 @@ codegen::ParameterSpace t1_space(const base::Document& file, const std::string& 
   }
   const std::vector<std::string> names = names_of(parameters);
   std::vector<Constraint> constraints;
-  if (const base::Document* const list = space.find("Conditions")) {
-    for (const base::Document& entry : list->as_list()) {
+  if (conditions != nullptr) {
+    for (const base::Document& entry : conditions->as_list()) {
       const base::Document& text = entry.at("Expression");
       constraints.emplace_back(text.as_string(), names, text.place());
     }

@@ -49,7 +49,7 @@ Proposal Annealing::proposal(int count, Scorer& scorer) {
     for (std::size_t i = 0; i < chains; ++i) chains_.push_back(space_.sample(stream_, scorer.judge()));
   }
   for (std::size_t i = 0; i < best_measured_.size(); ++i) chains_[chains - 1 - i] = best_measured_[i].candidate;
-  const int random = random_of(count, selection_);
+  const int random = random_of(count, selection_, proposed_.size());
   Best best{looked_at(std::size_t(count), selection_)};
   const auto offer = [&](const codegen::Candidate& candidate, std::uint64_t program, float score) {
     return !proposed_.contains(program) && best.offer(score, program, candidate);

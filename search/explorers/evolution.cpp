@@ -109,25 +109,39 @@ std::vector<codegen::Candidate> Evolution::neighbours(int count, const std::vect
   return chosen;
 }
 
+Evolution::Parts Evolution::parts_of(int count, const Scorer& scorer) const {
+  if (count == 1) {
+    // A place of a batch, whose last ones are random.
+    const Parts batch = parts_of(least_batch, scorer);
+    const int from_end = int(least_batch - proposed_.size() % least_batch);
+    const bool is_random = from_end <= batch.random;
+    const bool is_near = !is_random && from_end <= batch.random + batch.near;
+    return {int(!is_random && !is_near && from_end <= batch.all()), int(is_near), int(is_random)};
+  }
+  Parts parts{0, 0, random_of(count, selection_)};
+  if (!scorer.has_model()) return parts;
+  parts.restarts = int(settings_.restart_share * count);
+  if (!rows_.empty() && !scorer.compares_by_mean()) parts.near = int(settings_.near_share * count);
+  return parts;
+}
+
 Proposal Evolution::proposal(int count, Scorer& scorer) {
   round_ = base::hash_combine(base::hash_combine(seed_, std::uint64_t(told_)), std::uint64_t(asked_since_++));
   stream_ = base::Stream(round_, "evolution");
   children_ = 0;
-  const int random = random_of(count, selection_);
+  const Parts parts = parts_of(count, scorer);
   const std::vector<Scored> seen = population(scorer);
   std::vector<codegen::Candidate> restarts;  // and neighbours
-  const int restarting = scorer.has_model() ? int(settings_.restart_share * count) : 0;
-  if (restarting > 0 && rows_.empty()) {
+  if (parts.restarts > 0 && rows_.empty()) {
     std::vector<codegen::Candidate> first;
     for (int i = 0; i < settings_.population; ++i) first.push_back(space_.sample(stream_, scorer.judge()));
-    restarts = restarted(restarting, bred(first, settings_.generations, scorer));
-  } else if (restarting > 0) {
-    restarts = restarted(restarting, seen);
-    const int close = scorer.compares_by_mean() ? 0 : int(settings_.near_share * count);
-    const std::vector<codegen::Candidate> near = neighbours(close, seen);
+    restarts = restarted(parts.restarts, bred(first, settings_.generations, scorer));
+  } else {
+    restarts = restarted(parts.restarts, seen);
+    const std::vector<codegen::Candidate> near = neighbours(parts.near, seen);
     restarts.insert(restarts.end(), near.begin(), near.end());
   }
-  const int believed = std::max(0, count - random - int(restarts.size()));
+  const int believed = std::max(0, count - parts.random - int(restarts.size()));
 
   Proposal found;
   std::vector<codegen::Candidate>& batch = found.chosen;

@@ -50,6 +50,12 @@ class Evolution : public Explorer {
  private:
   Proposal proposal(int count, Scorer& scorer) override;
 
+  // What a batch is made of besides the best of the population.
+  struct Parts {
+    int restarts = 0, near = 0, random = 0;
+    int all() const { return restarts + near + random; }
+  };
+  Parts parts_of(int count, const Scorer& scorer) const;
   // A sketch's trials, and the fastest of them (infinite: none was ok).
   struct Arm {
     std::int64_t trials = 0;

@@ -180,6 +180,18 @@ void check(const OwnRequest& request) {
   refuse(!search.space.file.empty(), "space");
 }
 
+// A folder is named for each device.
+void check_folders(const std::vector<OwnRequest>& requests) {
+  std::map<std::string, std::string> devices;
+  for (const OwnRequest& request : requests) {
+    const auto [other, is_new] = devices.emplace(short_name(request.device), request.device);
+    if (!is_new)
+      throw FieldError("device",
+                       fmt::format("'{}' and '{}' would have the same folder '{}'; rename one of them",
+                                   base::shortened(other->second), base::shortened(request.device), other->first));
+  }
+}
+
 codegen::ParameterSpace read_space(const fs::path& file) {
   return datasets::formats::parse_parameter_space(base::read_file(file), file.string());
 }
@@ -215,11 +227,12 @@ class InTurns final : public tasks::Measurer {
 
 std::unique_ptr<tasks::Measurer> measurer_of(const OwnRequest& request, const codegen::ParameterSpace& space,
                                              const tasks::MeasureSettings& settings, Turn* turn) {
-  std::vector<std::unique_ptr<tasks::Measurer>> devices;
+  std::vector<tasks::Device> devices;
   for (const std::string& run : request.runs.empty() ? std::vector{request.command.run} : request.runs) {
     tasks::Command command = request.command;
     command.run = run;
-    devices.push_back(tasks::make_command_measurer(command, space, settings));
+    devices.push_back(
+        {fmt::format("'{}'", base::shortened(run)), tasks::make_command_measurer(command, space, settings)});
   }
   std::unique_ptr<tasks::Measurer> all = tasks::side_by_side(std::move(devices));
   return turn == nullptr ? std::move(all) : std::make_unique<InTurns>(std::move(all), *turn);
@@ -496,6 +509,7 @@ OwnResult tune_own(const OwnRequest& request, base::Monitor& monitor) {
 }
 
 OwnResults tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& monitor) {
+  check_folders(requests);
   std::mutex mutex;
   base::SharedMonitor shared(monitor);
   OwnResults results;

@@ -89,9 +89,22 @@ TEST(Acquisitions, HaveNames) {
 TEST(RandomShare, IsAtLeastOneUnlessNoneIsWanted) {
   EXPECT_EQ(random_of(32, {.random_share = 0.05}), 2);
   EXPECT_EQ(random_of(8, {.random_share = 0.05}), 1);
-  EXPECT_EQ(random_of(1, {.random_share = 0.05}), 0);
+  EXPECT_EQ(random_of(0, {.random_share = 0.05}), 0);
   EXPECT_EQ(random_of(32, {.random_share = 0}), 0);
   EXPECT_EQ(random_of(32, {.random_share = 1}), 32);
+}
+
+TEST(RandomShare, IsKeptByThoseWhoAskForOneAtATime) {
+  const auto of_eight = [](double share) {
+    int sum = 0;
+    for (std::int64_t before = 0; before < 8; ++before) sum += random_of(1, {.random_share = share}, before);
+    return sum;
+  };
+  EXPECT_EQ(of_eight(0), 0);
+  EXPECT_EQ(of_eight(0.05), 2);
+  EXPECT_EQ(of_eight(0.5), 4);
+  EXPECT_EQ(of_eight(1), 8);
+  EXPECT_EQ(random_of(1, {.random_share = 0.05}), 0);  // not the first one
 }
 
 // Forty variants of one program, all of them better than ten that are spread over the space.

@@ -183,10 +183,12 @@ TEST(TuneOwn, EqualDevicesShareASearch) {
   EXPECT_EQ(std::count(used.begin(), used.end(), '\n'), 12);
   EXPECT_NE(used.find('a'), std::string::npos);
   EXPECT_NE(used.find('b'), std::string::npos);
-  // One of them is replaced.
-  request.runs = {on(folder, "c", 5)};
+  // One of them is replaced, and another one does not work.
+  request.runs = {"not-a-command {x} {y}", on(folder, "c", 5)};
   request.search.trials = 16;
-  EXPECT_EQ(tune_own(request, monitor).time.measured, 4);
+  const OwnResult more = tune_own(request, monitor);
+  EXPECT_EQ(more.time.measured, 4);
+  for (const datasets::Trial& trial : more.trials) EXPECT_EQ(trial.measurement.reason, "");
 }
 
 TEST(TuneOwn, OtherDevicesHaveAnswersOfTheirOwn) {
@@ -209,6 +211,11 @@ TEST(TuneOwn, OtherDevicesHaveAnswersOfTheirOwn) {
   slow.search.out = fast.search.out = folder / "again";
   EXPECT_THROW(tune_own_devices({fast, slow}, monitor), base::Failure);
   EXPECT_TRUE(std::filesystem::exists(folder / "again" / "fast" / "best.json"));
+  // Names that differ in characters that no folder has.
+  fast.device = "pi 4", slow.device = "pi-4";
+  fast.search.out = slow.search.out = folder / "third";
+  EXPECT_THROW(tune_own_devices({fast, slow}, monitor), FieldError);
+  EXPECT_FALSE(std::filesystem::exists(folder / "third"));
 }
 
 TEST(TuneOwn, TheLibraryAnswers) {

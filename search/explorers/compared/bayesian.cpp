@@ -62,7 +62,7 @@ Proposal Bayesian::proposal(int count, Scorer& scorer) {
     }
     std::stable_sort(drawn_points.begin(), drawn_points.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
-    const int random = random_of(count, selection_);
+    const int random = random_of(count, selection_, proposed_.size());
     for (const auto& [ratio, point] : drawn_points) {
       if (int(found.others.size()) == count - random) break;
       const base::Result<codegen::Candidate> candidate = space_.admitted(candidate_at(point, space_), scorer.judge());

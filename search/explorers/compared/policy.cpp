@@ -89,7 +89,8 @@ std::vector<float> Policy::state_of(const codegen::Candidate& candidate, Scorer&
 Proposal Policy::proposal(int count, Scorer& scorer) {
   Proposal found;
   const auto is_new = [&](const codegen::Candidate& candidate) { return proposed_.take(candidate, scorer); };
-  const int wanted = int(fastest_.size()) < settings_.first ? 0 : count - random_of(count, selection_);
+  const int wanted =
+      int(fastest_.size()) < settings_.first ? 0 : count - random_of(count, selection_, proposed_.size());
   for (int tries = 0; int(found.others.size()) < wanted && tries < wanted * settings_.tries; ++tries) {
     const std::size_t parents = std::min(fastest_.size(), std::size_t(settings_.parents));
     const datasets::Trial& parent = fastest_[std::size_t(stream_.below(std::int64_t(parents)))];
