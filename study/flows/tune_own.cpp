@@ -227,12 +227,11 @@ class InTurns final : public tasks::Measurer {
 
 std::unique_ptr<tasks::Measurer> measurer_of(const OwnRequest& request, const codegen::ParameterSpace& space,
                                              const tasks::MeasureSettings& settings, Turn* turn) {
-  std::vector<tasks::Device> devices;
+  std::vector<std::unique_ptr<tasks::Measurer>> devices;
   for (const std::string& run : request.runs.empty() ? std::vector{request.command.run} : request.runs) {
     tasks::Command command = request.command;
     command.run = run;
-    devices.push_back(
-        {fmt::format("'{}'", base::shortened(run)), tasks::make_command_measurer(command, space, settings)});
+    devices.push_back(tasks::make_command_measurer(command, space, settings));
   }
   std::unique_ptr<tasks::Measurer> all = tasks::side_by_side(std::move(devices));
   return turn == nullptr ? std::move(all) : std::make_unique<InTurns>(std::move(all), *turn);
