@@ -23,6 +23,7 @@ import time
 # Before numpy and the contenders start threads of their own.
 for library in ("OPENBLAS", "MKL"):
     os.environ[f"{library}_NUM_THREADS"] = "1"
+os.environ["GOMP_SPINCOUNT"] = "20000"  # idle threads wait, and leave the cores to the next contender
 
 import numpy as np  # noqa: E402
 
@@ -176,7 +177,7 @@ def ratio_interval(seconds, others, random):
     return [float(each) for each in np.percentile(ratios, [2.5, 97.5])]
 
 
-def timed(runs, rounds, least_seconds, random):
+def timed(runs, rounds, least_seconds, pause_seconds, random):
     """Seconds of a run by name, round by round: of as many runs as last a while, by their mean."""
     repeats = {}
     for name, run in runs.items():
@@ -187,6 +188,9 @@ def timed(runs, rounds, least_seconds, random):
     for _ in range(rounds):
         for name in random.permutation(list(runs)):
             run = runs[name]
+            if pause_seconds > 0:  # until the threads of the one before are idle
+                time.sleep(pause_seconds)
+                run()
             begin = time.perf_counter()
             for _ in range(repeats[name]):
                 run()
@@ -234,7 +238,7 @@ def main():
         sys.exit("error: no contender is installed")
 
     random = np.random.default_rng(flags.seed)
-    seconds = timed(runs, flags.rounds, flags.least_seconds, random)
+    seconds = timed(runs, flags.rounds, flags.least_seconds, 0.05 if flags.threads > 1 else 0, random)
     first = next(iter(runs))
     rows = [{"name": name, "version": versions[name], "seconds": float(np.median(times)),
              "interval": interval(times, random), "ratio": float(np.median(times) / np.median(seconds[first])),
