@@ -179,8 +179,8 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
 
 const std::vector<std::string>& baseline_names() {
   static const std::vector<std::string> all = [] {
-    std::vector<std::string> names{"openblas",   "onednn",       "onednn_direct", "onednn_winograd",
-                                   "onednn_any", "onednn_plain", serial_name};
+    std::vector<std::string> names{"openblas",   "onednn",       "onednn_direct",    "onednn_winograd",
+                                   "onednn_any", "onednn_plain", "onednn_reordered", serial_name};
     for (const CCompiler& compiler : c_compilers()) {
       for (const char* order : {"_naive", "_interchanged"}) names.push_back(compiler.name + order);
     }

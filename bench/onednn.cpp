@@ -31,6 +31,7 @@ struct Job {
   std::vector<std::unique_ptr<Memory>> memory;
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
+  std::optional<std::pair<dnnl::memory, dnnl::memory>> before, after;  // reorders of the input and of the output
   dnnl::stream stream{engine()};
 
   dnnl::memory tensor(const dnnl::memory::desc& desc) {
@@ -38,7 +39,9 @@ struct Job {
     return {desc, engine(), memory.back()->data()};
   }
   void run() {
+    if (before) dnnl::reorder(before->first, before->second).execute(stream, before->first, before->second);
     primitive.execute(stream, arguments);
+    if (after) dnnl::reorder(after->first, after->second).execute(stream, after->first, after->second);
     stream.wait();
   }
   void reorder(dnnl::memory& from, dnnl::memory& to) {
@@ -81,24 +84,24 @@ void walk_blocked(std::int64_t n, std::int64_t c, std::int64_t pixels, std::int6
 
 std::vector<float> plain_activations(const Convolution& conv, const float* x) {
   std::vector<float> plain(std::size_t(conv.n * conv.c * conv.h * conv.w));
-  walk_blocked(conv.n, conv.c, conv.h * conv.w, conv.block,
+  walk_blocked(conv.n, conv.c, conv.h * conv.w, conv.c_block(),
                [&](std::int64_t ours, std::int64_t theirs) { plain[std::size_t(theirs)] = x[ours]; });
   return plain;
 }
 
-// Ours [k/b,c/b,r,s,b(c),b(k)] -> plain [k,c,r,s], c within the group.
+// Ours [k/kb,c/cb,r,s,cb,kb] -> plain [k,c,r,s], c within the group.
 std::vector<float> plain_weights(const Convolution& conv, const float* w) {
-  const std::int64_t taps = conv.r * conv.s, c = conv.c / conv.groups, b = conv.block;
+  const std::int64_t taps = conv.r * conv.s, c = conv.c / conv.groups, cb = conv.c_block(), kb = conv.k_block();
   std::vector<float> plain(std::size_t(conv.k * c * taps));
   if (c == 1 && conv.groups == conv.c) {
-    walk_blocked(1, conv.k, taps, b,
+    walk_blocked(1, conv.k, taps, kb,
                  [&](std::int64_t ours, std::int64_t theirs) { plain[std::size_t(theirs)] = w[ours]; });
     return plain;
   }
   for (std::int64_t o = 0; o < conv.k; ++o) {
     for (std::int64_t i = 0; i < c; ++i) {
       for (std::int64_t t = 0; t < taps; ++t) {
-        const std::int64_t ours = ((((o / b) * (c / b) + i / b) * taps + t) * b + i % b) * b + o % b;
+        const std::int64_t ours = ((((o / kb) * (c / cb) + i / cb) * taps + t) * cb + i % cb) * kb + o % kb;
         plain[std::size_t((o * c + i) * taps + t)] = w[ours];
       }
     }
@@ -106,9 +109,11 @@ std::vector<float> plain_weights(const Convolution& conv, const float* w) {
   return plain;
 }
 
+// Of activations: what the library's kernel reads and writes, and what is reordered into it and out of it with each
+// call.
 struct Layouts {
   Tag source, destination;
-  bool operator==(const Layouts&) const = default;
+  std::optional<Tag> outside{};
 };
 
 // nullopt if the library does not have it, or has only its reference code, which nobody would call.
@@ -136,23 +141,30 @@ std::optional<Contender> convolution_contender(const Problem& problem, const Con
   std::vector<float> x = plain_activations(conv, problem.values(0)), w = plain_weights(conv, problem.values(1));
   dnnl::memory plain_x(f32(x_dims, Tag::nchw), engine(), x.data()),
       plain_w(f32(w_dims, conv.groups > 1 ? Tag::goihw : Tag::oihw), engine(), w.data());
-  job->reorder(plain_x, source);
   job->reorder(plain_w, weights);
   job->arguments = {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, weights}, {DNNL_ARG_DST, destination}};
+  dnnl::memory given = source, result = destination;
+  if (layouts.outside) {
+    given = job->tensor(f32(x_dims, *layouts.outside));
+    result = job->tensor(f32(y_dims, *layouts.outside));
+    job->before = {given, source};
+    job->after = {destination, result};
+  }
+  job->reorder(plain_x, given);
 
-  const auto check = [job, &problem, conv, y_dims] {
+  const auto check = [job, &problem, conv, y_dims, result]() mutable {
     std::vector<float> y(std::size_t(problem.tensor(2).elements()));
     dnnl::memory plain(f32(y_dims, Tag::nchw), engine(), y.data());
-    job->reorder(job->arguments.at(DNNL_ARG_DST), plain);
-    walk_blocked(conv.n, conv.k, conv.out_h() * conv.out_w(), conv.block,
+    job->reorder(result, plain);
+    walk_blocked(conv.n, conv.k, conv.out_h() * conv.out_w(), conv.k_block(),
                  [&](std::int64_t ours, std::int64_t theirs) { problem.values(2)[ours] = y[std::size_t(theirs)]; });
     return problem.outputs_right();
   };
   return Contender{.name = std::move(name),
                    .call = [job] { job->run(); },
                    .check = check,
-                   .how = fmt::format("{}, {} to {}", how.impl_info_str(), layout_name(how.src_desc()),
-                                      layout_name(how.dst_desc()))};
+                   .how = fmt::format("{}, {} to {}{}", how.impl_info_str(), layout_name(how.src_desc()),
+                                      layout_name(how.dst_desc()), layouts.outside ? ", reordered" : "")};
 }
 
 std::vector<Contender> convolution_contenders(const Problem& problem, const Convolution& conv) {
@@ -170,7 +182,11 @@ std::vector<Contender> convolution_contenders(const Problem& problem, const Conv
   }
   add("onednn_winograd", dnnl::algorithm::convolution_winograd, {block, block});
   add("onednn_any", dnnl::algorithm::convolution_direct, {Tag::any, Tag::any});
-  if (conv.block == 1) add("onednn_plain", dnnl::algorithm::convolution_direct, {Tag::nchw, Tag::nchw});
+  if (conv.block == 1) {
+    const Tag outside = conv.channels_last ? Tag::nhwc : Tag::nchw;
+    add("onednn_plain", dnnl::algorithm::convolution_direct, {outside, outside});
+    add("onednn_reordered", dnnl::algorithm::convolution_direct, {block, block, outside});
+  }
   return found;
 }
 

@@ -14,7 +14,8 @@ namespace graft::bench {
 //   onednn_direct    activations in blocks of the vector's channels (nChw16c, nChw8c), or NCHW in and blocks out
 //   onednn_winograd  the same, if the library has it
 //   onednn_any       activations in the library's preferred layout, if that is different
-//   onednn_plain     NCHW activations, for workloads that use them
+//   onednn_plain     NCHW or NHWC activations, as the workload has them
+//   onednn_reordered the same, reordered into blocks and back with each call
 // None for other workloads.
 std::vector<Contender> onednn_contenders(const Problem& problem, int threads);
 

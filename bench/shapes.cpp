@@ -125,7 +125,13 @@ std::optional<Convolution> convolution(const Workload& workload) {
   for (const Tensor& tensor : computation.tensors) {
     if (tensor.role != Role::temporary) shapes.push_back(tensor.shape);
   }
-  if (shapes != std::vector<Shape>{x, w, y}) return std::nullopt;
+  if (shapes == std::vector<Shape>{x, w, y}) return conv;
+  conv.channels_last = true;
+  const Shape x_last{conv.n, conv.h, conv.w, conv.c}, y_last{conv.n, conv.out_h(), conv.out_w(), conv.k};
+  Shape w_last{conv.r, conv.s, conv.c};
+  if (!depthwise) w_last.push_back(conv.k);
+  if (blocked || (conv.groups > 1 && !depthwise) || shapes != std::vector<Shape>{x_last, w_last, y_last})
+    return std::nullopt;
   return conv;
 }
 
