@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 struct Flags {
   std::string name = "all", folder = default_folder, work = "runs/experiments", others;
+  std::vector<std::string> from;
   bool quick = false, check = false;
 };
 
@@ -57,16 +58,32 @@ int list(const Flags& flags, Session& session) {
   return done;
 }
 
+// What programs of others did, which a script wrote.
+study::ExperimentResults with_peers(const study::Experiment& experiment, const Flags& flags) {
+  if (flags.from.empty())
+    throw base::UserError(experiment.name,
+                          "compares with programs of others: give what the script in its protocol wrote "
+                          "(--from FILE,...)");
+  return study::gathered(experiment, {flags.from.begin(), flags.from.end()});
+}
+
 int run(const Flags& flags, Session& session) {
   for (const fs::path& folder : chosen(flags)) {
     const study::Experiment experiment = study::read_experiment(folder, flags.quick);
+    const bool has_peers = experiment.kind == study::Experiment::Kind::peers;
+    if (!has_peers && !flags.from.empty()) throw base::UserError("--from", "only of an experiment with peers");
+    if (flags.name == "all" && has_peers) {
+      session.progress.note(fmt::format("{}: skipped, because it needs --from", experiment.name));
+      continue;
+    }
     if (flags.name == "all" && flags.others.empty() && study::needs_others(experiment)) {
       session.progress.note(fmt::format("{}: skipped, because it needs --data", experiment.name));
       continue;
     }
     const fs::path work = fs::path(flags.work) / experiment.name;
     const study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
-    ExperimentEntry entry{experiment, study::run(request, session.team, session.progress)};
+    ExperimentEntry entry{
+        experiment, has_peers ? with_peers(experiment, flags) : study::run(request, session.team, session.progress)};
     const fs::path out = (flags.quick ? work : folder) / "results.json";  // the small version shows that it runs
     if (entry.results->complete && session.team.rank() == 0)
       base::replace_file(out, study::to_document(*entry.results).to_json() + "\n");
@@ -129,6 +146,7 @@ Command experiment_run_command() {
             declare_folder(options, *flags);
             options.text("work", flags->work, "folder for runs and models; run again to continue");
             options.text("data", flags->others, "folder of others' measurements; all skips what needs it");
+            options.list("from", flags->from, "of one that compares with programs of others: what its script wrote");
             return [flags](Session& session) { return run(*flags, session); };
           },
           .stops = true,

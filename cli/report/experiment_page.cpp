@@ -43,6 +43,12 @@ std::string interval(const base::Interval& value) {
   return fmt::format("{} [{}, {}]", number(value.mean), number(value.low), number(value.high));
 }
 
+base::Interval geometric_interval(std::vector<double> values) {
+  for (double& value : values) value = std::log(value);
+  const base::Interval mean = base::bootstrap_mean(values, 0.95, 1);
+  return {std::exp(mean.mean), std::exp(mean.low), std::exp(mean.high)};
+}
+
 std::string bound_text(const Claim& claim) {
   return claim.at_least ? fmt::format("at least {:g}", *claim.at_least) : fmt::format("at most {:g}", *claim.at_most);
 }
@@ -65,6 +71,7 @@ std::string verdict_text(const Claim& claim, const Finding& finding) {
 
 // As the experiment calls it: "resnet18.C2" rather than its extents.
 std::string workload_name(const Experiment& experiment, const std::string& text) {
+  if (experiment.kind == Experiment::Kind::peers) return text;
   for (const std::string& name : experiment.workloads) {
     if (codegen::parse_workload(name).text() == text) return name;
   }
@@ -111,8 +118,10 @@ std::string provenance(const Experiment& experiment, const ExperimentResults& re
   if (const std::string commit = text_of(results.context, "commit"); !commit.empty())
     text += fmt::format(", commit {}", commit);
   if (seconds != nullptr) text += fmt::format(", in {}", base::seconds_text(seconds->as_number()));
-  text += fmt::format(". Command: `graft experiment run {}{}{}`.", experiment.name, folder_flag(folder),
-                      results.quick ? " --quick" : "");
+  const bool has_peers = experiment.kind == Experiment::Kind::peers;
+  text +=
+      fmt::format(". Command: `graft experiment run {}{}{}{}.", experiment.name, folder_flag(folder),
+                  results.quick ? " --quick" : "", has_peers ? " --from FILE,...` with what the script wrote" : "`");
   if (!results.complete) text += " **Interrupted: not all of it was run.**";
   if (results.definition != experiment.definition)
     text += " **Of an earlier definition of this experiment; run it again.**";
@@ -207,14 +216,47 @@ Plot speeds_plot(const Experiment& experiment, const std::vector<search::Searche
   return told_apart(std::move(plot), experiment);
 }
 
-// ------------------------------------------------------------------------------------------------ layers
+// Speeds by trials, of all workloads and of each.
+std::string curves_part(const Experiment& experiment, const ExperimentResults& results,
+                        std::map<std::string, std::string>& files) {
+  std::string page;
+  const std::string caption =
+      fmt::format("{}: speed of the best program by trials, geometric mean over {}", experiment.title,
+                  base::counted(workloads_of(results.searches).size(), "workload"));
+  files["speed.svg"] = svg_file(speeds_plot(experiment, results.searches, true), caption);
+  page += fmt::format(
+      "![{}](speed.svg)\n\nSpeed by the number of trials; 1 is the fastest program that any search of "
+      "the workload found. Geometric mean over workloads and seeds [95 % bootstrap interval].\n\n{}\n",
+      caption, speeds_table(experiment, results));
+  if (!results.times.empty())
+    page +=
+        fmt::format("Seconds of wall time that 100 trials took, on average:\n\n{}\n", times_table(experiment, results));
+  int panel = 0;
+  if (workloads_of(results.searches).size() > 1) {
+    page += "By workload:\n\n";
+    for (const std::string& workload : workloads_of(results.searches)) {
+      std::vector<search::Searched> own;
+      for (const search::Searched& search : results.searches) {
+        if (search.workload == workload) own.push_back(search);
+      }
+      const std::string name = fmt::format("workload-{}.svg", ++panel);
+      files[name] = svg_file(speeds_plot(experiment, own, false), workload_name(experiment, workload));
+      page += fmt::format("* [{}]({})\n", workload_name(experiment, workload), name);
+    }
+    page += "\n";
+  }
+  return page;
+}
 
-// Microseconds of each workload by contender: the mean of the timings' logarithms.
-std::string layers_table(const Experiment& experiment, const ExperimentResults& results) {
+// ------------------------------------------------------------------------------------- layers and peers
+
+// The time of each workload by contender: the mean of the timings' logarithms, and with `intervals` that of the mean.
+std::string contenders_table(const Experiment& experiment, const ExperimentResults& results, const std::string& unit,
+                             double per_second, bool intervals) {
   std::vector<std::string> contenders;
   for (const Experiment::Method& method : experiment.methods) contenders.push_back(method.name);
   contenders.insert(contenders.end(), experiment.baselines.begin(), experiment.baselines.end());
-  std::string text = "| workload, microseconds |", rule = "|---|";
+  std::string text = fmt::format("| workload, {} |", unit), rule = "|---|";
   for (const std::string& name : contenders) text += fmt::format(" {} |", cell(name)), rule += "---|";
   text += "\n" + rule + "\n";
   for (const std::string& workload : workloads_of(results.searches)) {
@@ -222,9 +264,16 @@ std::string layers_table(const Experiment& experiment, const ExperimentResults& 
     for (const std::string& name : contenders) {
       std::vector<double> times;
       for (const search::Searched& search : results.searches) {
-        if (search.method == name && search.workload == workload) times.push_back(search.best_seconds.back() * 1e6);
+        if (search.method == name && search.workload == workload)
+          times.push_back(search.best_seconds.back() * per_second);
       }
-      text += times.empty() ? " |" : fmt::format(" {} |", number(base::geometric_mean(times)));
+      if (times.empty()) {
+        text += " |";
+        continue;
+      }
+      base::Interval mean{base::geometric_mean(times), NAN, NAN};
+      if (intervals) mean = geometric_interval(times);
+      text += fmt::format(" {} |", interval(mean));
     }
     text += "\n";
   }
@@ -361,34 +410,17 @@ std::map<std::string, std::string> experiment_files(const ExperimentEntry& entry
     page += fmt::format("| {} | {} | {} | {} |\n", cell(claim.text), text.figure, text.asked, text.verdict);
   }
   page += "\n";
-  if (experiment.kind == Experiment::Kind::search) {
-    const std::string caption =
-        fmt::format("{}: speed of the best program by trials, geometric mean over {}", experiment.title,
-                    base::counted(workloads_of(results.searches).size(), "workload"));
-    files["speed.svg"] = svg_file(speeds_plot(experiment, results.searches, true), caption);
-    page += fmt::format(
-        "![{}](speed.svg)\n\nSpeed by the number of trials; 1 is the fastest program that any search of "
-        "the workload found. Geometric mean over workloads and seeds [95 % bootstrap interval].\n\n{}\n",
-        caption, speeds_table(experiment, results));
-    if (!results.times.empty())
-      page += fmt::format("Seconds of wall time that 100 trials took, on average:\n\n{}\n",
-                          times_table(experiment, results));
-    int panel = 0;
-    if (workloads_of(results.searches).size() > 1) {
-      page += "By workload:\n\n";
-      for (const std::string& workload : workloads_of(results.searches)) {
-        std::vector<search::Searched> own;
-        for (const search::Searched& search : results.searches) {
-          if (search.workload == workload) own.push_back(search);
-        }
-        const std::string name = fmt::format("workload-{}.svg", ++panel);
-        files[name] = svg_file(speeds_plot(experiment, own, false), workload_name(experiment, workload));
-        page += fmt::format("* [{}]({})\n", workload_name(experiment, workload), name);
-      }
-      page += "\n";
-    }
+  const auto has_curves = [&] {
+    return std::any_of(experiment.methods.begin(), experiment.methods.end(),
+                       [](const Experiment::Method& method) { return method.trials > 1; });
+  };
+  if (experiment.kind == Experiment::Kind::search || (experiment.kind == Experiment::Kind::peers && has_curves())) {
+    page += curves_part(experiment, results, files);
+  } else if (experiment.kind == Experiment::Kind::peers) {
+    page += fmt::format("Geometric mean over rounds [95 % bootstrap interval].\n\n{}\n",
+                        contenders_table(experiment, results, "ms", 1e3, true));
   } else if (experiment.kind == Experiment::Kind::layers) {
-    page += layers_table(experiment, results) + "\n";
+    page += contenders_table(experiment, results, "microseconds", 1e6, false) + "\n";
   } else {
     for (const std::string metric : {"spearman", "top1"}) {
       const std::string name = metric_name(metric);

@@ -2,12 +2,15 @@
 """Times a network with onnxruntime, OpenVINO and graft, on as many cores, in turns.
 
     network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--threads 1] [--rounds 30] [--json]
+               [--searches FILE --host NAME]
 
 FOLDER is what `graft compile RUN --out FOLDER` made of a tuned network. Contenders that are not installed are left
 out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
 without graft); with --json one object. On several cores graft's kernels get a parallel_for of OpenMP (cc -fopenmp);
-tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are compared with the first contender's before anything is timed.
+tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are
+compared with the first contender's before anything is timed. --searches adds the times of all rounds to a file that
+`graft experiment run networks --from FILE` reads, under the model's name and the host's.
 """
 
 import argparse
@@ -198,6 +201,17 @@ def timed(runs, rounds, least_seconds, pause_seconds, random):
     return seconds
 
 
+def add_searches(file, workload, platform, seconds):
+    """A time of each round in place of those of the same contender, workload and platform."""
+    known = json.loads(file.read_text())["searches"] if file.exists() else []
+    known = [each for each in known
+             if (each["workload"], each["platform"]) != (workload, platform) or each["method"] not in seconds]
+    for name, times in seconds.items():
+        known += [{"method": name, "workload": workload, "platform": platform, "seed": seed, "trials": 1,
+                   "best": [[1, float(f"{time:.4g}")]]} for seed, time in enumerate(times, 1)]
+    file.write_text(json.dumps({"searches": known}))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", metavar="MODEL.onnx")
@@ -212,6 +226,9 @@ def main():
     parser.add_argument("--core", type=int, help="that all run on (default: the last ones that may be used)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--searches", metavar="FILE", type=pathlib.Path,
+                        help="to which the times are added, for an experiment")
+    parser.add_argument("--host", default="host", help="name of this machine there")
     flags = parser.parse_args()
     cores = {flags.core} if flags.core is not None else set(sorted(os.sched_getaffinity(0))[-flags.threads:])
     if len(cores) < flags.threads:
@@ -244,6 +261,8 @@ def main():
              "interval": interval(times, random), "ratio": float(np.median(times) / np.median(seconds[first])),
              "ratio_interval": ratio_interval(times, seconds[first], random), "difference": errors[name]}
             for name, times in seconds.items()]
+    if flags.searches:
+        add_searches(flags.searches, pathlib.Path(flags.model).stem, flags.host, seconds)
     if flags.json:
         print(json.dumps({"model": flags.model, "inputs": {name: list(array.shape) for name, array in inputs.items()},
                           "rounds": flags.rounds, "cores": sorted(cores), "rows": rows}, indent=1))

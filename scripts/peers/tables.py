@@ -2,6 +2,7 @@
 """Compares graft's search among recorded tables with the strategies of Kernel Tuner in its simulation mode.
 
     tables.py FOLDER... [--graft PROGRAM] [--seeds 20] [--evaluations 200] [--strategies a,b] [--out figures.json]
+        [--searches FILE]
 
 Each FOLDER has the caches of one kernel, NAME.json or NAME.json.gz of each GPU (Kernel Tuner's format), two GPUs or
 more. In turn each GPU is the one that is tuned. Contenders: the strategies of Kernel Tuner; TPE of Optuna and SMAC3, if
@@ -15,6 +16,8 @@ All search the same points, those of the cache. An evaluation is a distinct conf
 failing ones included; after each the speed of the best so far is the optimum's time divided by its time, 0 before
 anything ran. Printed are means over tables and seeds with 95 % intervals (bootstrap over seeds within tables), and
 the evaluations until 95 % of the optimum, where a search that does not get there counts as one of all evaluations.
+--searches writes what `graft experiment run kernel-tuner-searches --from FILE` reads: seconds relative to the optimum,
+which is a method of its own with one trial.
 """
 
 import argparse
@@ -242,6 +245,21 @@ def compare(folder, figures, arguments, work, save):
         print(f"{folder.name}: {seed} of {arguments.seeds} seeds", file=sys.stderr, flush=True)
 
 
+def all_searches(figures):
+    """Of each the trials after which the best time changed, and that time."""
+    searches = []
+    for kernel, gpus in figures.items():
+        for gpu, contenders in gpus.items():
+            optimum = {"optimum": [[1.0]] * max(len(runs) for runs in contenders.values())}
+            for name, runs in {**contenders, **optimum}.items():
+                for seed, own in enumerate(runs, 1):
+                    times = [float(f"{1 / speed:.4g}") if speed > 0 else None for speed in own]
+                    best = [[i + 1, time] for i, time in enumerate(times) if time and (i == 0 or time != times[i - 1])]
+                    searches.append({"method": name, "workload": kernel, "platform": gpu, "seed": seed,
+                                     "trials": len(own), "best": best})
+    return searches
+
+
 def evaluations_to(near, speeds_by_trial):
     return next((i + 1 for i, speed in enumerate(speeds_by_trial) if speed >= near), len(speeds_by_trial))
 
@@ -296,6 +314,7 @@ def main():
     parser.add_argument("--evaluations", type=int, default=200)
     parser.add_argument("--strategies", default=STRATEGIES)
     parser.add_argument("--out", type=pathlib.Path, help="all speeds, as JSON; what it has is not run again")
+    parser.add_argument("--searches", type=pathlib.Path, help="all searches, for an experiment")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     figures = {}
@@ -312,6 +331,8 @@ def main():
         with tempfile.TemporaryDirectory() as work:
             compare(folder, figures.setdefault(folder.name, {}), arguments, pathlib.Path(work), save)
     report(figures, arguments.evaluations)
+    if arguments.searches:
+        arguments.searches.write_text(json.dumps({"searches": all_searches(figures)}))
 
 
 if __name__ == "__main__":

@@ -41,12 +41,12 @@ struct Measure {
 };
 const std::vector<Measure>& measures() {
   using enum Experiment::Kind;
-  static const std::vector<Measure> table = {{"speed", {search, layers}},
-                                             {"least-speed", {search, layers}},
-                                             {"wins", {search, layers}},
-                                             {"sum", {layers}},
-                                             {"trials", {search}},
-                                             {"times-fewer", {search}},
+  static const std::vector<Measure> table = {{"speed", {search, layers, peers}},
+                                             {"least-speed", {search, layers, peers}},
+                                             {"wins", {search, layers, peers}},
+                                             {"sum", {layers, peers}},
+                                             {"trials", {search, peers}},
+                                             {"times-fewer", {search, peers}},
                                              {"score", {evaluate}},
                                              {"gain", {evaluate}},
                                              {"found", {evaluate}},
@@ -56,8 +56,8 @@ const std::vector<Measure>& measures() {
 }
 
 Claim claim_from(const base::Document& document, const Experiment& experiment) {
-  document.only_keys({"text", "measure", "method", "other", "at", "other_at", "share", "metric", "only", "weights",
-                      "at_least", "at_most"});
+  document.only_keys({"text", "measure", "method", "other", "reach", "at", "other_at", "share", "metric", "only",
+                      "weights", "at_least", "at_most"});
   Claim claim;
   claim.text = document.at("text").as_string();
   claim.measure = document.at("measure").as_string();
@@ -75,7 +75,10 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   if (of_searches && !experiment.searches) refuse(document.at("measure"), "an evaluation without `search` has none");
   claim.method = document.at("method").as_string();
   if (claim.measure != "score" && claim.measure != "found") claim.other = document.at("other").as_string();
-  for (const std::string& name : {claim.method, claim.other}) {
+  claim.reach = text_at(document, "reach");
+  if (!claim.reach.empty() && claim.measure != "trials" && claim.measure != "times-fewer")
+    refuse(document.at("reach"), "only of trials and times-fewer");
+  for (const std::string& name : {claim.method, claim.other, claim.reach}) {
     const std::vector<Experiment::Method>& methods = of_searches ? experiment.searches->methods : experiment.methods;
     const bool known =
         std::any_of(methods.begin(), methods.end(),
@@ -88,11 +91,11 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   claim.share = number_at(document, "share", 1);
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
   claim.metric = text_at(document, "metric", of_evaluations && !of_searches ? "spearman" : "");
-  for (const std::string& name : texts_at(document, "only"))
-    claim.only.push_back(of_evaluations ? name : codegen::parse_workload(name).text());
+  const bool are_names = of_evaluations || experiment.kind == Experiment::Kind::peers;
+  const auto text_of = [&](const std::string& name) { return are_names ? name : codegen::parse_workload(name).text(); };
+  for (const std::string& name : texts_at(document, "only")) claim.only.push_back(text_of(name));
   if (const base::Document* const weights = document.find("weights")) {
-    for (const auto& [workload, weight] : weights->as_map())
-      claim.weights[codegen::parse_workload(workload).text()] = weight.as_number();
+    for (const auto& [workload, weight] : weights->as_map()) claim.weights[text_of(workload)] = weight.as_number();
   }
   if (const base::Document* const bound = document.find("at_least")) claim.at_least = bound->as_number();
   if (const base::Document* const bound = document.find("at_most")) claim.at_most = bound->as_number();
@@ -167,10 +170,11 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   experiment.source = text_at(document, "source");
   experiment.protocol = text_at(document, "protocol");
   const std::string& kind = document.at("kind").as_string();
-  if (kind != "search" && kind != "layers" && kind != "evaluate")
-    refuse(document.at("kind"), fmt::format("'{}' is neither search, layers nor evaluate", kind));
+  if (kind != "search" && kind != "layers" && kind != "evaluate" && kind != "peers")
+    refuse(document.at("kind"), fmt::format("'{}' is neither search, layers, evaluate nor peers", kind));
   experiment.kind = kind == "search"   ? Experiment::Kind::search
                     : kind == "layers" ? Experiment::Kind::layers
+                    : kind == "peers"  ? Experiment::Kind::peers
                                        : Experiment::Kind::evaluate;
   experiment.seeds = integer_from(document, "seeds", 1, 1);
   experiment.again = integer_from(document, "again", 0, 0);

@@ -16,10 +16,11 @@ namespace graft::study {
 // A figure that the experiment must show (measures.h says what each measure is).
 struct Claim {
   std::string text;  // for people: the claim
-  // "speed", "least-speed", "trials", "times-fewer"; of layers "speed", "least-speed", "sum"; of evaluations "score",
-  // "gain", and of their searches "found", "found-gain", "least-found-gain"
+  // "speed", "least-speed", "wins", "trials", "times-fewer"; of layers "speed", "least-speed", "wins", "sum"; of peers
+  // all of these; of evaluations "score", "gain", and of their searches "found", "found-gain", "least-found-gain"
   std::string measure;
   std::string method, other;
+  std::string reach;                        // "trials", "times-fewer": whose speed is to be reached; "": the other's
   std::int64_t at = 0, other_at = 0;        // trials, or shots of an evaluation; trials 0: all of the method's
   double share = 1;                         // "trials", "times-fewer": of the speed to reach
   std::string metric;                       // of evaluations: "spearman", "top1" or "top5"
@@ -47,14 +48,15 @@ struct Experiment {
   enum class Kind {
     search,
     layers,  // results of searches compared with kernels of libraries and compilers (graft bench kernels)
-    evaluate
+    evaluate,
+    peers  // searches by programs of others and by graft, which a script made (scripts/peers); workloads are names
   } kind = Kind::search;
   bool quick = false;                             // the small version, which shows that it runs
   std::vector<std::string> platforms, workloads;  // of searches
-  std::vector<std::string> baselines;             // of layers
+  std::vector<std::string> baselines;             // of layers and peers: methods that tables need not show
   std::vector<Model> models;
   std::vector<Method> methods;
-  std::int64_t seeds = 1;            // of layers: how often all are timed
+  std::int64_t seeds = 1;            // of layers: how often all are timed; of peers the least number
   std::int64_t again = 0;            // of searches on hardware: rounds in which their finalists are timed again
   std::vector<std::int64_t> counts;  // trials, or shots, that tables show
   // For an evaluation: files, relative to the working folder; measurements of others, {"import": format, "platform",

@@ -57,16 +57,20 @@ double log_speed(double reference, double seconds) {
   return std::log(std::max(reference / seconds, search::least_speed));
 }
 
+// `seconds` may be a mean of logarithms, which rounds.
 std::int64_t trials_until(const Searched& search, double seconds) {
+  constexpr double rounding = 1 + 1e-9;
   const auto there = std::find_if(search.best_seconds.begin(), search.best_seconds.end(),
-                                  [&](double best) { return best <= seconds; });
+                                  [&](double best) { return best <= seconds * rounding; });
   return there - search.best_seconds.begin() + 1;
 }
 
-// The time that `share` of the other method's speed takes, by workload and platform: of the mean speed over its seeds.
+// The time that `share` of the speed of the method to reach takes, by workload and platform: of the mean speed over its
+// seeds.
 std::map<Place, double> times_to_reach(const Claim& claim, const std::vector<Searched>& searches) {
   std::map<Place, std::vector<double>> logs;
-  for (const Searched* const search : searches_of(searches, claim.other, claim.only)) {
+  const std::string& reached = claim.reach.empty() ? claim.other : claim.reach;
+  for (const Searched* const search : searches_of(searches, reached, claim.only)) {
     const double best = best_after(*search, claim.other_at);
     if (std::isfinite(best)) logs[{search->workload, search->platform}].push_back(std::log(best));
   }

@@ -25,8 +25,9 @@ base::Interval speed_of_fastest(const std::vector<search::Searched>& searches, c
 //   wins         workloads in which that mean is 1 or more (a number, no interval)
 //   sum          time of `other` for all workloads, each as often as the claim's weights say, over that of `method`;
 //                by timing
-//   trials       trials of `method` until it has `share` of the speed that `other` has after `other_at` trials (of the
-//                mean over its seeds); a search that never has it counts as one trial more than it made
+//   trials       trials of `method` until it has `share` of the speed that `reach`, or else `other`, has after
+//                `other_at` trials (of the mean over its seeds); a search that never has it counts as one trial more
+//                than it made
 //   times-fewer  trials of `other` until then, over those of `method`; pairs of searches
 //   score        `metric` of `method` with `at` shots, mean over targets
 //   gain         that minus the metric of `other` with `other_at` shots

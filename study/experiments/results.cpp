@@ -79,6 +79,12 @@ base::Document to_document(const ExperimentResults& results) {
   return document.set("times", std::move(times));
 }
 
+std::vector<search::Searched> searches_from(const base::Document& list) {
+  std::vector<search::Searched> searches;
+  for (const base::Document& search : list.as_list()) searches.push_back(search_from(search));
+  return searches;
+}
+
 ExperimentResults results_from(const base::Document& document) {
   document.only_keys(
       {"kind", "experiment", "definition", "quick", "complete", "context", "searches", "times", "evaluation"});
@@ -89,9 +95,7 @@ ExperimentResults results_from(const base::Document& document) {
   results.complete = document.at("complete").as_bool();
   results.context = document.at("context");
   if (const base::Document* const evaluation = document.find("evaluation")) results.evaluation = *evaluation;
-  if (const base::Document* const searches = document.find("searches")) {
-    for (const base::Document& search : searches->as_list()) results.searches.push_back(search_from(search));
-  }
+  if (const base::Document* const searches = document.find("searches")) results.searches = searches_from(*searches);
   if (const base::Document* const times = document.find("times")) {
     for (const auto& [method, time] : times->as_map()) {
       time.only_keys({"measured", "proposing", "learning", "measuring"});

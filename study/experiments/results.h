@@ -31,6 +31,9 @@ struct ExperimentResults {
 };
 
 base::Document to_document(const ExperimentResults& results);
+// The list under "searches": {"method", "workload", "platform", "seed", "trials", "best": [[trial, seconds], ...]}
+// each, with the trials after which the best time changed. UserError if it is not valid.
+std::vector<search::Searched> searches_from(const base::Document& list);
 // UserError if the document is not valid.
 ExperimentResults results_from(const base::Document& document);
 

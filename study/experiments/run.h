@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "base/monitor.h"
 #include "base/team.h"
@@ -28,5 +29,11 @@ struct ExperimentRequest {
 // modelled platforms, and evaluations, are shared among them; whatever is measured on machines is measured by rank 0
 // alone. Every rank has the same results, apart from times of searches.
 ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor);
+
+// The results of an experiment with peers, from files that scripts wrote: documents {"searches": [...]}, the list as in
+// results.json (results.h). UserError for a search that the definition does not name or that has another number of
+// trials, for two of the same method, workload, platform and seed, and if one of a method is missing (of a baseline one
+// may be).
+ExperimentResults gathered(const Experiment& experiment, const std::vector<std::filesystem::path>& files);
 
 }  // namespace graft::study

@@ -98,6 +98,45 @@ TEST_F(Experiment, EvaluationsAreRunJudgedAndShown) {
   EXPECT_EQ(content("few/found.svg").find("<svg"), 0u);
 }
 
+TEST_F(Experiment, PeersAreShownByRoundOrByTrial) {
+  const std::string definition = R"yaml(
+id: T3
+title: Ours and theirs
+question: which is faster?
+kind: peers
+platforms: [host]
+workloads: [net]
+seeds: 1
+methods: {ours: {trials: 1}}
+baselines: [theirs]
+counts: [1]
+claims:
+  - {text: ours over theirs, measure: speed, method: ours, other: theirs, at_least: 2}
+)yaml";
+  define("them", definition);
+  const auto searches = [](int trials) {
+    const std::string rest = R"(", "workload": "net", "platform": "host", "seed": 1, "trials": )";
+    return R"({"searches": [{"method": "ours)" + rest + std::to_string(trials) + R"(, "best": [[1, 0.002]]},)" +
+           R"({"method": "theirs)" + rest + R"(1, "best": [[1, 0.005]]}]})";
+  };
+  const std::string file = (folder / "searches.json").string();
+  base::replace_file(file, searches(1));
+  const base::Document judged = json_of(command({"run", "them", "--from", file}));
+  EXPECT_EQ(judged.at("them").as_list()[0].at("verdict").as_string(), "reproduced");
+  json_of(command({"render"}));
+  EXPECT_NE(content("them/page.md").find("| net | 2.000 | 5.000 |"), std::string::npos);
+  EXPECT_NE(graft(command({"run", "them"})).err.find("--from FILE"), std::string::npos);
+
+  define("them", std::string(definition).replace(definition.find("trials: 1"), 9, "trials: 4"));
+  base::replace_file(file, searches(4));
+  json_of(command({"run", "them", "--from", file}));
+  json_of(command({"render"}));
+  EXPECT_NE(content("them/page.md").find("](speed.svg)"), std::string::npos);
+  define("two", search);
+  EXPECT_NE(graft(command({"run", "two", "--from", file})).err.find("only of an experiment with peers"),
+            std::string::npos);
+}
+
 TEST_F(Experiment, RefusesWhatItDoesNotKnow) {
   define("two", search);
   EXPECT_NE(graft(command({"run", "tow"})).err.find("did you mean 'two'"), std::string::npos);

@@ -11,6 +11,7 @@
 #include "study/experiments/experiment.h"
 #include "study/experiments/measures.h"
 #include "study/experiments/results.h"
+#include "study/experiments/run.h"
 #include "tests/base/support.h"
 #include "tests/support/refusal.h"
 
@@ -83,6 +84,22 @@ TEST(ExperimentMeasures, TrialsUntilTheOthersSpeed) {
   const Finding found = finding(more, results());
   EXPECT_NEAR(found.value.mean, 5, 1e-12);
   EXPECT_EQ(found.never, 4);
+}
+
+TEST(ExperimentMeasures, TrialsUntilTheSpeedOfAThird) {
+  ExperimentResults all = results();
+  for (const std::string workload : {"w1", "w2"}) {
+    for (std::int64_t seed = 1; seed <= 2; ++seed)
+      all.searches.push_back({"optimum", workload, "p", seed, {workload == "w1" ? 0.5 : 5.0}});
+  }
+  Claim asked = claim("times-fewer");
+  asked.reach = "optimum";
+  EXPECT_NEAR(finding(asked, all).value.mean, 5.0 / 4, 1e-12);  // "b" never has it: 5
+  EXPECT_EQ(finding(asked, all).never, 0);
+  asked.share = 0.5;
+  EXPECT_NEAR(finding(asked, all).value.mean, 4.0 / 2, 1e-12);
+  asked.measure = "trials";
+  EXPECT_NEAR(finding(asked, all).value.mean, 2, 1e-12);
 }
 
 TEST(ExperimentMeasures, SpeedOfTheFastest) {
@@ -263,6 +280,46 @@ TEST(Experiments, ASumHasTheWeightsOfItsClaim) {
                        "unknown key 'weights'"));
 }
 
+TEST(Experiments, OfPeersAreGatheredFromFiles) {
+  base::Folder folder;
+  std::filesystem::create_directories(folder / "them");
+  const std::string peers = R"(
+id: P1
+title: t
+question: q
+kind: peers
+platforms: [host]
+workloads: [net]
+seeds: 2
+methods: {ours: {trials: 2}}
+baselines: [theirs]
+counts: [1]
+claims: [{text: c, measure: speed, method: ours, other: theirs, only: [net], at_least: 1}]
+)";
+  base::replace_file(folder / "them/experiment.yaml", peers);
+  const Experiment experiment = read_experiment(folder / "them");
+  const auto gather = [&](const std::string& searches) {
+    base::replace_file(folder / "s.json", "{\"searches\": [" + searches + "]}");
+    return gathered(experiment, {folder / "s.json"});
+  };
+  const auto search = [](const std::string& method, int seed, int trials = 2, const std::string& workload = "net") {
+    return R"({"method": ")" + method + R"(", "workload": ")" + workload + R"(", "platform": "host", "seed": )" +
+           std::to_string(seed) + R"(, "trials": )" + std::to_string(trials) + R"(, "best": [[1, 2.0]]})";
+  };
+  const std::string both = search("ours", 1) + "," + search("ours", 2);
+  const ExperimentResults results = gather(both + "," + search("theirs", 2, 1));
+  EXPECT_TRUE(results.complete);
+  EXPECT_EQ(results.definition, experiment.definition);
+  EXPECT_EQ(finding(experiment.claims[0], results).of, 1);
+  EXPECT_NEAR(finding(experiment.claims[0], results).value.mean, 1, 1e-12);
+  EXPECT_TRUE(
+      contains(refusal([&] { gather(search("ours", 1)); }), "ours, net, host, seed 2: is in none of the files"));
+  EXPECT_TRUE(contains(refusal([&] { gather(both + "," + search("ours", 2)); }), "seed 2: is there twice"));
+  EXPECT_TRUE(contains(refusal([&] { gather(search("ours", 1, 3)); }), "has 3 trials, and them asks for 2"));
+  EXPECT_TRUE(contains(refusal([&] { gather(search("others", 1)); }), "not of them"));
+  EXPECT_TRUE(contains(refusal([&] { gather(search("ours", 1, 2, "other")); }), "not of them"));
+}
+
 TEST(Experiments, SearchesOfAnEvaluationHaveMethodsOfItAndOthers) {
   const base::Folder folder;
   std::filesystem::create_directories(folder / "found");
@@ -302,7 +359,8 @@ TEST(Experiments, RefuseWhatDoesNotGoTogether) {
     base::replace_file(folder / "first/experiment.yaml", changed);
     return refusal([&] { read_experiment(folder / "first"); });
   };
-  EXPECT_TRUE(contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search, layers nor evaluate"));
+  EXPECT_TRUE(
+      contains(refused("kind: search", "kind: sarch"), "'sarch' is neither search, layers, evaluate nor peers"));
   EXPECT_TRUE(contains(refused("method: a, other", "method: c, other"), "'c' is not a method of this experiment"));
   EXPECT_TRUE(contains(refused("measure: trials", "measure: trails"), "unknown measure 'trails'"));
   EXPECT_TRUE(
