@@ -109,8 +109,7 @@ std::vector<float> plain_weights(const Convolution& conv, const float* w) {
   return plain;
 }
 
-// Of activations: what the library's kernel reads and writes, and what is reordered into it and out of it with each
-// call.
+// What the library's kernel reads and writes, and what is reordered into it and out of it with each call.
 struct Layouts {
   Tag source, destination;
   std::optional<Tag> outside{};

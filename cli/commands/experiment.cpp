@@ -20,18 +20,6 @@ struct Flags {
   bool quick = false, check = false;
 };
 
-std::vector<fs::path> chosen(const Flags& flags) {
-  if (flags.name == "all") return study::experiments_in(flags.folder);
-  std::vector<std::string> names;
-  for (const fs::path& each : study::experiments_in(flags.folder)) {
-    const study::Experiment experiment = study::read_experiment(each);
-    if (flags.name == experiment.name || flags.name == experiment.id) return {each};
-    names.push_back(experiment.name);
-  }
-  throw base::UserError(flags.name,
-                        fmt::format("no experiment in {}{}", flags.folder, base::did_you_mean(flags.name, names)));
-}
-
 ExperimentEntry entry_of(const fs::path& folder) {
   ExperimentEntry entry{study::read_experiment(folder), {}};
   const fs::path file = folder / "results.json";
@@ -54,36 +42,22 @@ void print_claims(const ExperimentEntry& entry, Output& output) {
 }
 
 int list(const Flags& flags, Session& session) {
-  for (const fs::path& folder : chosen(flags)) print_claims(entry_of(folder), session.output);
+  for (const fs::path& folder : study::experiments_named(flags.name, flags.folder))
+    print_claims(entry_of(folder), session.output);
   return done;
 }
 
-// What programs of others did, which a script wrote.
-study::ExperimentResults with_peers(const study::Experiment& experiment, const Flags& flags) {
-  if (flags.from.empty())
-    throw base::UserError(experiment.name,
-                          "compares with programs of others: give what the script in its protocol wrote "
-                          "(--from FILE,...)");
-  return study::gathered(experiment, {flags.from.begin(), flags.from.end()});
-}
-
 int run(const Flags& flags, Session& session) {
-  for (const fs::path& folder : chosen(flags)) {
+  for (const fs::path& folder : study::experiments_named(flags.name, flags.folder)) {
     const study::Experiment experiment = study::read_experiment(folder, flags.quick);
-    const bool has_peers = experiment.kind == study::Experiment::Kind::peers;
-    if (!has_peers && !flags.from.empty()) throw base::UserError("--from", "only of an experiment with peers");
-    if (flags.name == "all" && has_peers) {
-      session.progress.note(fmt::format("{}: skipped, because it needs --from", experiment.name));
-      continue;
-    }
-    if (flags.name == "all" && flags.others.empty() && study::needs_others(experiment)) {
-      session.progress.note(fmt::format("{}: skipped, because it needs --data", experiment.name));
+    if (flags.name == "all" && study::needs_others(experiment, flags.others)) {
+      session.progress.note(fmt::format("{}: skipped, because it needs --data or --from", experiment.name));
       continue;
     }
     const fs::path work = fs::path(flags.work) / experiment.name;
-    const study::ExperimentRequest request{experiment, work, flags.others, session.threads, session.command_line};
-    ExperimentEntry entry{
-        experiment, has_peers ? with_peers(experiment, flags) : study::run(request, session.team, session.progress)};
+    const study::ExperimentRequest request{
+        experiment, work, flags.others, {flags.from.begin(), flags.from.end()}, session.threads, session.command_line};
+    ExperimentEntry entry{experiment, study::run(request, session.team, session.progress)};
     const fs::path out = (flags.quick ? work : folder) / "results.json";  // the small version shows that it runs
     if (entry.results->complete && session.team.rank() == 0)
       base::replace_file(out, study::to_document(*entry.results).to_json() + "\n");

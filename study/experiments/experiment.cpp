@@ -225,9 +225,11 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
   return experiment;
 }
 
-bool needs_others(const Experiment& experiment) {
-  return std::any_of(experiment.data.begin(), experiment.data.end(),
-                     [](const base::Document& data) { return data.is_map() && data.find("import") != nullptr; });
+bool needs_others(const Experiment& experiment, const std::filesystem::path& others) {
+  if (experiment.kind == Experiment::Kind::peers) return true;
+  return others.empty() && std::any_of(experiment.data.begin(), experiment.data.end(), [](const base::Document& data) {
+           return data.is_map() && data.find("import") != nullptr;
+         });
 }
 
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder) {
@@ -247,6 +249,18 @@ std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& f
   std::vector<std::filesystem::path> paths;
   for (auto& [id, path] : found) paths.push_back(std::move(path));
   return paths;
+}
+
+std::vector<std::filesystem::path> experiments_named(const std::string& name, const std::filesystem::path& folder) {
+  const std::vector<std::filesystem::path> all = experiments_in(folder);
+  if (name == "all") return all;
+  std::vector<std::string> names;
+  for (const std::filesystem::path& each : all) {
+    const Experiment experiment = read_experiment(each);
+    if (name == experiment.name || name == experiment.id) return {each};
+    names.push_back(experiment.name);
+  }
+  throw base::UserError(name, fmt::format("no experiment in {}{}", folder.string(), base::did_you_mean(name, names)));
 }
 
 }  // namespace graft::study

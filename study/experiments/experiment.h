@@ -81,10 +81,12 @@ struct Experiment {
 // keys that are missing, unknown or contradictory.
 Experiment read_experiment(const std::filesystem::path& folder, bool quick = false);
 
-// Whether some of its data are measurements of others, imported from files that are not shipped.
-bool needs_others(const Experiment& experiment);
+// Whether it needs what others measured, which is not shipped: measurements to import, if `others`, the folder with
+// them, is not given; and what scripts wrote of peers.
+bool needs_others(const Experiment& experiment, const std::filesystem::path& others);
 
-// Folders with an experiment.yaml, by id.
+// Folders with an experiment.yaml, by id; and those of them with this name or id, or "all". UserError if there is none.
 std::vector<std::filesystem::path> experiments_in(const std::filesystem::path& folder);
+std::vector<std::filesystem::path> experiments_named(const std::string& name, const std::filesystem::path& folder);
 
 }  // namespace graft::study

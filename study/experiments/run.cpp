@@ -314,6 +314,13 @@ double seconds_with_earlier(const std::filesystem::path& file, double now) {
 ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
   const auto begin = std::chrono::steady_clock::now();
   const Experiment& experiment = request.experiment;
+  const bool has_peers = experiment.kind == Experiment::Kind::peers;
+  if (has_peers != !request.from.empty())
+    throw base::UserError(experiment.name, has_peers
+                                               ? "compares with programs of others: give what the script that its "
+                                                 "protocol names wrote (--from FILE,...)"
+                                               : "--from is only of an experiment with peers");
+  if (has_peers) return gathered(experiment, request.from);
   // Another definition's runs are others.
   ExperimentRequest own = request;
   own.work = request.work / experiment.definition;

@@ -14,10 +14,11 @@ namespace graft::study {
 
 struct ExperimentRequest {
   Experiment experiment;
-  std::filesystem::path work;    // folder for runs and models; run again to continue
-  std::filesystem::path others;  // folder with the measurements of others; "": none
-  int threads = 1;               // no result depends on it except times
-  std::string command_line;      // for provenance
+  std::filesystem::path work;               // folder for runs and models; run again to continue
+  std::filesystem::path others;             // folder with the measurements of others; "": none
+  std::vector<std::filesystem::path> from;  // of one with peers: what scripts wrote (gathered)
+  int threads = 1;                          // no result depends on it except times
+  std::string command_line;                 // for provenance
 };
 
 // Searches go workload by workload and seed by seed, the methods of a seed in succession, so that changes of the

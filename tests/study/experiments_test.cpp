@@ -191,11 +191,15 @@ TEST(ExperimentMeasures, ScoresAreMeansOverTargetsByDraw) {
 
 TEST(Experiments, KnowWhetherTheyNeedMeasurementsOfOthers) {
   Experiment experiment;
-  EXPECT_FALSE(needs_others(experiment));
+  EXPECT_FALSE(needs_others(experiment, ""));
   experiment.data = {base::Document("a.h5"), base::Document::map().set("collect", base::Document::list())};
-  EXPECT_FALSE(needs_others(experiment));
+  EXPECT_FALSE(needs_others(experiment, ""));
   experiment.data.push_back(base::Document::map().set("import", "table"));
-  EXPECT_TRUE(needs_others(experiment));
+  EXPECT_TRUE(needs_others(experiment, ""));
+  EXPECT_FALSE(needs_others(experiment, "theirs"));
+  Experiment peers;
+  peers.kind = Experiment::Kind::peers;
+  EXPECT_TRUE(needs_others(peers, "theirs"));
 }
 
 TEST(ExperimentResults, AreTheSameAfterAFile) {
