@@ -65,21 +65,26 @@ Section section_at(const LoopProgram& program, int begin) {
   return section;
 }
 
-// The nests of `run`, but for those that hand values on in registers: they are one section.
+// The nests of `run`, but for those that hand values on in registers: these, and all between them, are one section.
 std::vector<Section> sections_of(const LoopProgram& program) {
   std::vector<Section> sections;
-  std::set<int> registers;  // of the latest
+  std::vector<std::set<int>> registers;  // by section
   for (int n = 0; n < int(program.run.size()); n = program.run[std::size_t(n)].end) {
-    const Section section = section_at(program, n);
-    const std::set<int> here = registers_in(program, section.begin, section.end);
-    const bool shares = std::any_of(here.begin(), here.end(), [&](int buffer) { return registers.count(buffer) != 0; });
-    if (shares && section.band.empty() && sections.back().band.empty()) {
-      sections.back().end = section.end;
-      registers.insert(here.begin(), here.end());
-    } else {
-      sections.push_back(section);
-      registers = here;
-    }
+    sections.push_back(section_at(program, n));
+    registers.push_back(registers_in(program, n, sections.back().end));
+    const std::set<int>& here = registers.back();
+    std::size_t first = 0;  // the earliest section with a value for this one, or itself
+    while (first + 1 < sections.size() &&
+           !std::any_of(here.begin(), here.end(), [&](int buffer) { return registers[first].count(buffer) != 0; }))
+      ++first;
+    if (std::any_of(sections.begin() + std::ptrdiff_t(first), sections.end(),
+                    [](const Section& section) { return !section.band.empty(); }))
+      continue;
+    sections[first].end = sections.back().end;
+    for (std::size_t s = first + 1; s < sections.size(); ++s)
+      registers[first].insert(registers[s].begin(), registers[s].end());
+    sections.resize(first + 1);
+    registers.resize(first + 1);
   }
   return sections;
 }

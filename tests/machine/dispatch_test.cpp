@@ -73,6 +73,14 @@ TEST(Dispatch, NestsThatShareRegistersAreOneSection) {
       "  r[0] = 0\n  for i 8\n    r[0] += A[i]\n  C[0] = r[0]\n",
       2);
   EXPECT_EQ(sum.sections.size(), 1u);
+  const Dispatch later = dispatched(
+      "buffer A f32 [8] input\nbuffer C f32 [2] output\nbuffer r f32 [1] temporary registers\n"
+      "buffer s f32 [1] temporary registers\nrun\n"
+      "  C[1] = 3\n  r[0] = 0\n  for i 8\n    r[0] += A[i]\n  s[0] = 1\n  s[0] += r[0]\n  C[0] = s[0]\n",
+      2);
+  ASSERT_EQ(later.sections.size(), 2u) << "r is read after a nest that has another register alone";
+  EXPECT_EQ(later.sections[1].begin, 1);
+  EXPECT_EQ(later.sections[1].end, 7);
 }
 
 TEST(Dispatch, TemporariesThatTasksWouldFightOverExistOncePerSlot) {
