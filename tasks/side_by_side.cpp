@@ -1,5 +1,8 @@
 #include "tasks/side_by_side.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <condition_variable>
@@ -9,6 +12,8 @@
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "base/error.h"
 
 namespace graft::tasks {
 namespace {
@@ -24,10 +29,28 @@ class SideBySide final : public Measurer {
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
     Round round{candidates};
+    for (std::size_t at = 0; at < candidates.size(); ++at) round.left.push_back(at);
+    // More than once if a member fails when the others have ended.
+    while (!round.left.empty() && !round.monitor.stop_requested()) measure_left(round, on_trial, monitor);
+  }
+
+ private:
+  struct Round {
+    std::span<const codegen::Candidate> candidates;
+    base::RelayMonitor monitor = {};
+    std::mutex mutex = {};  // of all below
+    std::condition_variable changed = {};
+    std::deque<std::size_t> left = {};  // to measure
+    std::size_t working = 0;
+    std::deque<Measured> results = {};
+    std::vector<std::size_t> failed = {};  // members
+    std::exception_ptr fault = {};
+  };
+
+  void measure_left(Round& round, const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) {
     std::vector<std::jthread> threads;
     round.working = members_.size();
-    for (const std::unique_ptr<Measurer>& member : members_)
-      threads.emplace_back([&round, &member] { work(*member, round); });
+    for (std::size_t m = 0; m < members_.size(); ++m) threads.emplace_back([this, &round, m] { work(m, round); });
     // Whatever `on_trial` throws, the threads end first.
     try {
       pass_on(round, on_trial, monitor);
@@ -37,38 +60,14 @@ class SideBySide final : public Measurer {
     }
     threads.clear();
     if (round.fault) std::rethrow_exception(round.fault);
+    std::sort(round.failed.rbegin(), round.failed.rend());
+    for (const std::size_t member : round.failed) members_.erase(members_.begin() + std::ptrdiff_t(member));
+    round.failed.clear();
   }
 
- private:
-  struct Round {
-    std::span<const codegen::Candidate> candidates;
-    base::RelayMonitor monitor = {};
-    std::mutex mutex = {};  // of all below
-    std::condition_variable changed = {};
-    std::size_t next = 0, working = 0;
-    std::deque<Measured> results = {};
-    std::exception_ptr fault = {};
-  };
-
-  static void work(Measurer& member, Round& round) {
+  void work(std::size_t member, Round& round) {
     try {
-      for (;;) {
-        std::size_t at = 0;
-        {
-          const std::lock_guard lock(round.mutex);
-          if (round.next == round.candidates.size() || round.monitor.stop_requested()) break;
-          at = round.next++;
-        }
-        member.measure(
-            round.candidates.subspan(at, 1),
-            [&](const Measured& measured) {
-              const std::lock_guard lock(round.mutex);
-              round.results.push_back(measured);
-              round.results.back().position = std::int64_t(at);
-              round.changed.notify_one();
-            },
-            round.monitor);
-      }
+      while (measure_next(member, round)) continue;
     } catch (...) {
       const std::lock_guard lock(round.mutex);
       if (!round.fault) round.fault = std::current_exception();
@@ -77,6 +76,38 @@ class SideBySide final : public Measurer {
     const std::lock_guard lock(round.mutex);
     --round.working;
     round.changed.notify_one();
+  }
+
+  // False: there is nothing left, or the member has failed and others go on.
+  bool measure_next(std::size_t member, Round& round) {
+    std::size_t at = 0;
+    {
+      const std::lock_guard lock(round.mutex);
+      if (round.left.empty() || round.monitor.stop_requested()) return false;
+      at = round.left.front();
+      round.left.pop_front();
+    }
+    bool is_measured = false;
+    try {
+      members_[member]->measure(
+          round.candidates.subspan(at, 1),
+          [&](const Measured& measured) {
+            const std::lock_guard lock(round.mutex);
+            is_measured = true;
+            round.results.push_back(measured);
+            round.results.back().position = std::int64_t(at);
+            round.changed.notify_one();
+          },
+          round.monitor);
+      return true;
+    } catch (const base::Failure& failure) {
+      const std::lock_guard lock(round.mutex);
+      round.failed.push_back(member);
+      if (round.failed.size() == members_.size()) throw;
+      if (!is_measured) round.left.push_back(at);
+      round.monitor.note(fmt::format("one of {} equal devices is left out: {}", members_.size(), failure.what()));
+      return false;
+    }
   }
 
   static void pass_on(Round& round, const std::function<void(const Measured&)>& on_trial, base::Monitor& monitor) {
@@ -93,7 +124,7 @@ class SideBySide final : public Measurer {
     }
   }
 
-  std::vector<std::unique_ptr<Measurer>> members_;
+  std::vector<std::unique_ptr<Measurer>> members_;  // that have not failed
 };
 
 }  // namespace
