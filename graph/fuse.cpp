@@ -36,13 +36,15 @@ constexpr std::size_t most_copied = 32;
 struct Working {
   Part part;
   std::vector<int> nodes;
+  std::vector<int> fused = {};  // by choice
 };
 
 // Parts of the graph in the making.
 class Parts {
  public:
-  Parts(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage)
-      : target_(target), storage_(storage), values_(graph.values), readers_(graph.values.size()) {
+  Parts(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
+        const Fusions& fusions)
+      : target_(target), storage_(storage), fusions_(fusions), values_(graph.values), readers_(graph.values.size()) {
     for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
     for (const int output : graph.outputs) outputs_.insert(source_[std::size_t(output)].value);
@@ -97,6 +99,7 @@ class Parts {
       group.nodes = std::move(working->nodes);
       std::sort(group.nodes.begin(), group.nodes.end());
       result.groups.push_back(std::move(group));
+      result.fused.push_back(std::move(working->fused));
     }
     result.values = std::move(values_);
     result.source = std::move(source_);
@@ -367,9 +370,22 @@ class Parts {
     return codegen::schedules_together(codegen::with_padding_stages(computation), target_);
   }
 
+  // Whether the space can take what a part and its reader become, and they are to become it if that is a choice, which
+  // is noted.
+  bool may_be_one(int from, int reader, const codegen::Computation& both) {
+    if (!is_schedulable(both)) return false;
+    std::vector<int>& fused = parts_[std::size_t(reader)]->fused;
+    if (!fused.empty() || !parts_[std::size_t(from)]->fused.empty() ||
+        !codegen::is_fused_by_choice(codegen::with_padding_stages(both), target_))
+      return true;
+    if (!fusions_.contains(result(from))) return false;
+    fused.push_back(result(from));
+    return true;
+  }
+
   bool take(int from, int reader) {
     std::optional<Part> both = merged(parts_[std::size_t(from)]->part, parts_[std::size_t(reader)]->part);
-    if (!both || !is_schedulable(both->computation)) return false;
+    if (!both || !may_be_one(from, reader, both->computation)) return false;
     become(std::move(*both), from, reader);
     return true;
   }
@@ -383,7 +399,7 @@ class Parts {
       if (first < 0 || all.size() != 1 || all.front() != between) continue;
       std::optional<Part> two = merged(parts_[std::size_t(between)]->part, parts_[std::size_t(reader)]->part);
       std::optional<Part> three = two ? merged(parts_[std::size_t(first)]->part, divided_last(*two)) : std::nullopt;
-      if (!three || !is_schedulable((three = without_copies(*three))->computation)) continue;
+      if (!three || !may_be_one(between, reader, (three = without_copies(*three))->computation)) continue;
       become(std::move(*two), between, reader);
       become(std::move(*three), first, reader);
       return true;
@@ -402,11 +418,14 @@ class Parts {
     result.part = std::move(both);
     const std::vector<int>& nodes = parts_[std::size_t(from)]->nodes;
     result.nodes.insert(result.nodes.end(), nodes.begin(), nodes.end());
+    const std::vector<int>& fused = parts_[std::size_t(from)]->fused;
+    result.fused.insert(result.fused.end(), fused.begin(), fused.end());
     parts_[std::size_t(from)].reset();
   }
 
   const codegen::Target& target_;
   const codegen::DType storage_;
+  const Fusions& fusions_;
   std::vector<Value> values_;
   std::vector<Groups::Source> source_;
   std::vector<std::optional<Working>> parts_;
@@ -422,8 +441,9 @@ class Parts {
 
 }  // namespace
 
-Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
-  Parts parts(graph, target, place, storage);
+Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
+               const Fusions& fusions) {
+  Parts parts(graph, target, place, storage, fusions);
   parts.merge();
   Groups groups = parts.finish();
   share_kernels(groups);

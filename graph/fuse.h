@@ -3,6 +3,7 @@
 // space of schedules can take (codegen/schedule/rules.h), from index expressions; no operator is named here.
 #pragma once
 
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -19,8 +20,18 @@ struct Group {
   std::vector<int> nodes;            // of the graph, in its order
 };
 
+// Where two groups become one that need not: times decide (codegen::is_fused_by_choice), so that a caller says where
+// they do. A place is the value that the one group gives to the other.
+struct Fusions {
+  bool all = false;
+  std::set<int> values;
+  bool contains(int value) const { return all || values.contains(value); }
+};
+
 struct Groups {
   std::vector<Group> groups;  // in an order in which they can run
+  // By group: the values at which it is several groups that became one by choice.
+  std::vector<std::vector<int>> fused;
   // The graph's values, followed by values within nodes that become several groups, such as the steps of a recurrent
   // layer.
   std::vector<Value> values;
@@ -36,6 +47,6 @@ struct Groups {
 // factors of their sums of products; the graph's inputs and outputs stay as they are. UserError names a node that is
 // not supported.
 Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place,
-               codegen::DType storage = codegen::DType::f32);
+               codegen::DType storage = codegen::DType::f32, const Fusions& fusions = {});
 
 }  // namespace graft::graph

@@ -420,6 +420,16 @@ InBlocks best_layouts(const Plan& plan, const Forms& forms, const std::function<
   return states.front().in_blocks;
 }
 
+double seconds_of(const Plan& plan, const Forms& forms, const InBlocks& in_blocks,
+                  const std::function<double(const Workload&)>& seconds, double bytes_per_second) {
+  double sum = 0;
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    const Forms::Form& form = form_of(plan, forms, c, in_blocks);
+    sum += seconds(form.workload) + bytes_copied(plan, plan.calls[c], form, forms, in_blocks) / bytes_per_second;
+  }
+  return sum;
+}
+
 Plan laid_out(const Plan& plan, const Forms& forms, const InBlocks& in_blocks) {
   return LaidOut(plan, forms, in_blocks).made();
 }

@@ -48,6 +48,10 @@ const Forms::Form& form_of(const Plan& plan, const Forms& forms, std::size_t cal
 InBlocks best_layouts(const Plan& plan, const Forms& forms,
                       const std::function<double(const codegen::Workload&)>& seconds, double bytes_per_second);
 
+// The sum that these layouts give.
+double seconds_of(const Plan& plan, const Forms& forms, const InBlocks& in_blocks,
+                  const std::function<double(const codegen::Workload&)>& seconds, double bytes_per_second);
+
 // The plan with values stored so: calls in their forms, and copies where a call needs another one. The buffers of the
 // plan keep their numbers; their shapes are the stored ones.
 Plan laid_out(const Plan& plan, const Forms& forms, const InBlocks& in_blocks);

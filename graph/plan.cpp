@@ -33,12 +33,14 @@ class Planner {
       else
         copied.push_back(o);
     }
-    for (const Group& group : groups_.groups) {
+    for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
+      const Group& group = groups_.groups[g];
       Plan::Call call;
       for (const int operand : group.operands) call.operands.push_back(place(operand));
       call.result = place(group.result);
       call.nodes = group.nodes;
       call.label = label_of(group.nodes);
+      call.fused = groups_.fused[g];
       calls_.add(std::move(call), codegen::parse_workload(codegen::to_text(group.computation)));
     }
     for (const std::size_t o : copied) {
@@ -141,8 +143,9 @@ std::int64_t Plan::Buffer::bytes() const {
   return elements_of(shape) * codegen::bytes_of(type);
 }
 
-Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
-  return Planner(graph, grouped(graph, target, place, storage)).made();
+Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
+             const Fusions& fusions) {
+  return Planner(graph, grouped(graph, target, place, storage, fusions)).made();
 }
 
 ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes_by_kernel) {

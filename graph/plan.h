@@ -41,10 +41,11 @@ struct Plan {
   };
   struct Call {
     int kernel = -1;
-    std::vector<int> operands;  // buffers, by number of the operand
-    int result = -1;            // buffer
-    std::vector<int> nodes;     // of the graph; none for a copy of what an output is
-    std::string label;          // for people: "conv1 (Conv, Relu)"
+    std::vector<int> operands;    // buffers, by number of the operand
+    int result = -1;              // buffer
+    std::vector<int> nodes;       // of the graph; none for a copy of what an output is
+    std::string label;            // for people: "conv1 (Conv, Relu)"
+    std::vector<int> fused = {};  // values at which several groups became this one by choice (Fusions)
   };
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
@@ -66,9 +67,10 @@ class Calls {
 std::size_t whole_of(const Plan& plan, int buffer);
 
 // `graph` is folded. Outputs are written where they belong; an output that is an input, a constant, or a second one of
-// the same elements is copied there. `storage` as in grouped (fuse.h). UserError names a node that is not supported.
+// the same elements is copied there. `storage` and `fusions` as in grouped (fuse.h). UserError names a node that is not
+// supported.
 Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place,
-             codegen::DType storage = codegen::DType::f32);
+             codegen::DType storage = codegen::DType::f32, const Fusions& fusions = {});
 
 // The lifetimes of the arena's buffers, in the order of Plan::buffers, followed by those of each call's scratch.
 struct ArenaUse {

@@ -1393,6 +1393,10 @@ bool schedules_together(const Computation& computation, const Target& target) {
                      [&](int s) { return std::find(taken.begin(), taken.end(), s) != taken.end(); });
 }
 
+bool is_fused_by_choice(const Computation& computation, const Target& target) {
+  return ProductRows(computation, target).applies();
+}
+
 Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,
                    Layouts layouts) {
   return Space(workload, derive_sketches(workload.padded(), target, intrinsics, layouts));

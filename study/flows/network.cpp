@@ -21,7 +21,7 @@ namespace {
 
 const char* const file_name = "network.json";
 constexpr double negligible = 0.005;  // of the network's time
-// For each kernel, before any gets more; with a choice of layouts a third of all, within these.
+// For each kernel, before any gets more; with a choice of forms a third of all, within these.
 constexpr std::int64_t first_trials = 4, most_first_trials = 16;
 constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 
@@ -113,7 +113,7 @@ graph::InBlocks in_blocks_of(const TunedNetwork& tuned, const graph::Forms& form
   return in_blocks;
 }
 
-// The searches of a network's kernels: those of all layouts at first, then those that the chosen ones need.
+// The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
 class NetworkSearch {
  public:
   NetworkSearch(const NetworkRequest& request, const Network& network, TunedNetwork& out, base::Monitor& monitor)
@@ -132,16 +132,17 @@ class NetworkSearch {
   void run() {
     const bool are_chosen = out_.layouts_chosen && layouts_.any();
     out_.complete = true;
-    in_blocks_ = are_chosen ? in_blocks_of(out_, layouts_.forms()) : graph::InBlocks(network_.plan.buffers.size());
+    form_ = are_chosen ? NetworkForm{out_.fused, in_blocks_of(out_, layouts_.forms(out_.fused))} : layouts_.first();
     if (layouts_.kernels().empty()) return;
     const TuneAllResult tuned = tune_all(all_forms(are_chosen), monitor_);
     out_.complete = tuned.complete;
     out_.layouts_chosen = are_chosen || (layouts_.any() && tuned.all_begun);
+    out_.fused = form_.fused;
     out_.in_blocks.clear();
-    for (std::size_t b = 0; b < in_blocks_.size(); ++b)
-      if (in_blocks_[b]) out_.in_blocks.push_back(int(b));
+    for (std::size_t b = 0; b < form_.in_blocks.size(); ++b)
+      if (form_.in_blocks[b]) out_.in_blocks.push_back(int(b));
     TuneAllRequest copies;
-    for (const graph::Plan::Kernel& kernel : layouts_.plan(in_blocks_).kernels) {
+    for (const graph::Plan::Kernel& kernel : layouts_.plan(form_).kernels) {
       out_.kernels.push_back(kernel_of(kernel));
       if (place_of(kernel.workload) == searches_.size())
         add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);
@@ -184,10 +185,10 @@ class NetworkSearch {
     return std::size_t(place - searches_.begin());
   }
 
-  // The searches of all forms, or of those that the layouts need if these are chosen already.
+  // The searches of all forms, or of those that are chosen already.
   TuneAllRequest all_forms(bool are_chosen) {
     TuneAllRequest all;
-    const std::vector<double> first = layouts_.weights(in_blocks_);
+    const std::vector<double> first = layouts_.weights(form_);
     for (std::size_t k = 0; k < first.size(); ++k) {
       if (are_chosen ? first[k] == 0 : !layouts_.is_candidate()[k]) continue;
       kernels_.push_back(k);
@@ -205,8 +206,8 @@ class NetworkSearch {
       all.reweigh = [this](const std::vector<double>& best_seconds) {
         std::vector<double> best(layouts_.kernels().size(), std::numeric_limits<double>::infinity());
         for (std::size_t s = 0; s < kernels_.size(); ++s) best[kernels_[s]] = best_seconds[s];
-        in_blocks_ = layouts_.best(best);
-        const std::vector<double> weights = layouts_.weights(in_blocks_);
+        form_ = layouts_.best(best);
+        const std::vector<double> weights = layouts_.weights(form_);
         for (std::size_t s = 0; s < kernels_.size(); ++s) weights_[s] = weights[kernels_[s]];
         return weights_;
       };
@@ -232,7 +233,7 @@ class NetworkSearch {
   base::Monitor& monitor_;
   double constants_mb_;
   NetworkLayouts layouts_;
-  graph::InBlocks in_blocks_;
+  NetworkForm form_;
   std::vector<std::size_t> kernels_;   // that are searched, of layouts_
   std::vector<TuneRequest> searches_;  // of these
   std::vector<double> weights_;        // of these
@@ -247,16 +248,17 @@ codegen::DType storage_named(std::string_view name) {
   return *type;
 }
 
-Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target) {
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target,
+                     const std::set<int>& fused) {
   const std::string place = model.string();
   const graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
   Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
-  network.plan = graph::planned(network.graph, target, place, options.storage);
+  network.plan = graph::planned(network.graph, target, place, options.storage, {false, fused});
   return network;
 }
 
 Network network_of(const TunedNetwork& tuned) {
-  Network network = read_network(tuned.model, tuned.options, tuned.platform.target);
+  Network network = read_network(tuned.model, tuned.options, tuned.platform.target, tuned.fused);
   if (tuned.in_blocks.empty()) return network;
   const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
   network.plan = graph::laid_out(network.plan, forms, in_blocks_of(tuned, forms));
@@ -285,6 +287,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
       throw base::UserError(out.folder.string(),
                             "holds the result of another model, other shapes, constants or storage, or another "
                             "platform; give another folder");
+    out.fused = before.fused;
     out.in_blocks = before.in_blocks;
     out.layouts_chosen = before.layouts_chosen;
   }
@@ -325,6 +328,8 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   if (const base::Document* const storage = document.find("storage"))
     out.options.storage = storage_named(storage->as_string());
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
+  if (const base::Document* const fused = document.find("fused"))
+    for (const base::Document& value : fused->as_list()) out.fused.insert(int(value.as_integer()));
   if (const base::Document* const in_blocks = document.find("in_blocks"))
     for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
   if (const base::Document* const chosen = document.find("layouts_chosen")) out.layouts_chosen = chosen->as_bool();
@@ -372,11 +377,14 @@ base::Document to_document(const TunedNetwork& network) {
     out.set("storage", std::string(codegen::name_of(network.options.storage)));
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
-  if (!network.in_blocks.empty()) {
-    base::Document in_blocks = base::Document::list();
-    for (const int buffer : network.in_blocks) in_blocks.push(std::int64_t(buffer));
-    out.set("in_blocks", std::move(in_blocks));
-  }
+  const auto set_numbers = [&](const std::string& name, const auto& numbers) {
+    if (numbers.empty()) return;
+    base::Document list = base::Document::list();
+    for (const int number : numbers) list.push(std::int64_t(number));
+    out.set(name, std::move(list));
+  };
+  set_numbers("fused", network.fused);
+  set_numbers("in_blocks", network.in_blocks);
   if (network.layouts_chosen) out.set("layouts_chosen", true);
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }

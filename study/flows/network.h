@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,33 +68,36 @@ struct Network {
   graph::Graph graph;          // folded
   graph::Plan plan;
 };
-// UserError as the parts of graph.
-Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target);
+// `fused`: values at which kernels are one that may be several (graph/fuse.h). UserError as the parts of graph.
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target,
+                     const std::set<int>& fused = {});
 
 struct TunedNetwork {
   std::filesystem::path folder, model;
   std::string model_hash;
   NetworkOptions options;
   tasks::Platform platform;
+  std::set<int> fused;                     // values at which kernels are one by choice (graph/fuse.h)
   std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
-  bool layouts_chosen = false;             // by times of all forms of the kernels
-  std::vector<NetworkKernel> kernels;      // in the plan's order, with these layouts
+  bool layouts_chosen = false;             // and what is fused: by times of all forms of the kernels
+  std::vector<NetworkKernel> kernels;      // in the plan's order, in these forms
   double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
   std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
   bool complete = false;                   // false: stopped; the same request continues it
 };
 
-// The tuned network's, with the layouts that were chosen. UserError if another graft's plan had other buffers.
+// The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan had other
+// buffers.
 Network network_of(const TunedNetwork& tuned);
 
 // The default folder: "runs/network-MODEL-PLATFORM".
 std::filesystem::path network_folder(const NetworkRequest& request);
 
 // Tunes the kernels, and writes the result to network.json in the folder. Where values between kernels can be stored in
-// blocks of channels, kernels get their first trials in each layout, then the layouts with the least sum are chosen,
-// and only what they need is tuned; when the search is continued, layouts that were chosen stay. Kernels without
-// which the network is less than 0.5 % faster get no more than their first trials. Errors as tune; a kernel for which
-// nothing is found does not end the others.
+// blocks of channels, or kernels be one or several (codegen::is_fused_by_choice), kernels get their first trials in
+// each form, then the forms with the least sum are chosen, and only what they need is tuned; when the search is
+// continued, forms that were chosen stay. Kernels without which the network is less than 0.5 % faster get no more than
+// their first trials. Errors as tune; a kernel for which nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
 
 // Whether a folder has the result of tune_network, and it. UserError for a file that is broken.

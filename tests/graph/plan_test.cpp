@@ -19,15 +19,17 @@ using file::GraphFile;
 using graft::codegen::Elements;
 using List = std::vector<std::int64_t>;
 
+const Fusions everywhere = {true, {}};
+
 Elements elements(std::size_t count, std::uint64_t seed) {
   const std::vector<float> all = numbers(std::int64_t(count), seed);
   return Elements(std::vector<double>(all.begin(), all.end()));
 }
 
 // Plans the file's graph, and checks that the plan computes what the graph does.
-Plan plan_of(const GraphFile& file, int version = 17) {
+Plan plan_of(const GraphFile& file, int version = 17, const Fusions& fusions = {}) {
   const Graph graph = folded(file::read(file, version), "m.onnx");
-  Plan plan = planned(graph, vector_target(), "m.onnx");
+  Plan plan = planned(graph, vector_target(), "m.onnx", graft::codegen::DType::f32, fusions);
   std::map<std::string, Elements> inputs;
   for (const int input : graph.inputs) {
     const Value& value = graph.values[std::size_t(input)];
@@ -159,18 +161,25 @@ GraphFile attention(const std::string& also_read = "", int axis = -1, std::int64
 }
 
 // The heads' dimensions are read and written in place; the quotient comes after the second product.
-TEST(Plan, AttentionIsOneKernel) {
-  const Plan plan = plan_of(attention());
+TEST(Plan, AttentionIsOneKernelWhereThatIsChosen) {
+  const Plan separate = plan_of(attention());
+  EXPECT_EQ(separate.calls.size(), 3u);
+  for (const Plan::Call& call : separate.calls) EXPECT_TRUE(call.fused.empty());
+  const Plan plan = plan_of(attention(), 17, everywhere);
   ASSERT_EQ(plan.calls.size(), 1u);
+  const std::vector<int>& fused = plan.calls[0].fused;
+  ASSERT_EQ(fused.size(), 1u);
+  EXPECT_EQ(plan_of(attention(), 17, {false, {fused[0]}}).calls.size(), 1u);
+  EXPECT_EQ(plan_of(attention(), 17, {false, {fused[0] + 1}}).calls.size(), 3u);
   EXPECT_EQ(plan.kernels[0].workload.computation().stages.back().value.root().op, graft::codegen::Op::div);
   for (const Plan::Buffer& buffer : plan.buffers) EXPECT_NE(buffer.where, Plan::Buffer::Where::arena);
 }
 
 TEST(Plan, AttentionWhoseMatricesAreReadElsewhereIsNotOneKernel) {
   for (const char* name : {"product", "scaled", "scores", "weights"})
-    EXPECT_GT(plan_of(attention(name)).calls.size(), 2u) << name;
-  EXPECT_GT(plan_of(attention("", 2)).calls.size(), 2u) << "softmax along another axis";
-  EXPECT_GT(plan_of(attention("", -1, 4)).calls.size(), 2u) << "rows that fill no vector";
+    EXPECT_GT(plan_of(attention(name), 17, everywhere).calls.size(), 2u) << name;
+  EXPECT_GT(plan_of(attention("", 2), 17, everywhere).calls.size(), 2u) << "softmax along another axis";
+  EXPECT_GT(plan_of(attention("", -1, 4), 17, everywhere).calls.size(), 2u) << "rows that fill no vector";
 }
 
 // A product that is transposed but for its innermost dimension is written so at once.

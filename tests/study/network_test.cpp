@@ -195,6 +195,71 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_THROW(network_of(blocked), base::UserError);
 }
 
+// Attention over 16 tokens, and what else a network needs so that other kernels have a part in the sum.
+std::string small_attention() {
+  GraphFile file;
+  file.input("q", {2, 16, 8}).input("k", {2, 8, 16}).input("v", {2, 16, 8}).weight("w", {8, 8}, numbers(64));
+  file.node("MatMul", {"q", "k"}, {"product"})
+      .node("Softmax", {"product"}, {"weights"}, {attribute("axis", -1)})
+      .node("MatMul", {"weights", "v"}, {"seen"})
+      .node("MatMul", {"seen", "w"}, {"y"})
+      .output("y");
+  return file.model();
+}
+
+// The folder's choice of what is one kernel, instead of the one that times made.
+void choose(const TunedNetwork& tuned, const std::set<int>& fused) {
+  TunedNetwork other = tuned;
+  other.fused = fused;
+  base::Document document = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(other).as_map()) document.set(key, value);
+  document.set("platform_description", tuned.platform.yaml);
+  base::replace_file(tuned.folder / "network.json", document.to_json());
+}
+
+// Tunes a network in which kernels at `calls` less than the most may be one, checks the choice, and both forms.
+void expect_choice_of_fusion(const std::string& model, std::size_t separate_calls, std::size_t fused_calls) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", model);
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+  const TunedNetwork tuned = tune_network(request, monitor);
+  ASSERT_TRUE(tuned.complete);
+  EXPECT_TRUE(tuned.layouts_chosen);
+  EXPECT_EQ(to_document(read_tuned_network(folder / "run")), to_document(tuned));
+  const Network network = network_of(tuned);
+  ASSERT_EQ(network.plan.kernels.size(), tuned.kernels.size());
+  for (std::size_t k = 0; k < tuned.kernels.size(); ++k) {
+    EXPECT_EQ(network.plan.kernels[k].workload.key(), tuned.kernels[k].workload.key());
+    EXPECT_TRUE(tuned.kernels[k].answer.has_value()) << tuned.kernels[k].failure;
+  }
+  EXPECT_EQ(network.plan.calls.size(), tuned.fused.empty() ? separate_calls : fused_calls);
+
+  // Either choice is kept when the search goes on, and its program is right.
+  const Network one = read_network(tuned.model, tuned.options, tuned.platform.target);
+  const graph::Plan all = graph::planned(one.graph, tuned.platform.target, "all", codegen::DType::f32, {true, {}});
+  std::set<int> fused;
+  for (const graph::Plan::Call& call : all.calls) fused.insert(call.fused.begin(), call.fused.end());
+  ASSERT_FALSE(fused.empty());
+  TunedNetwork before = tuned;
+  before.in_blocks.clear();
+  for (const std::set<int>& choice : {std::set<int>(), fused}) {
+    choose(before, choice);
+    ++request.trials_by_kernel;
+    const TunedNetwork kept = tune_network(request, monitor);
+    EXPECT_EQ(kept.fused, choice);
+    EXPECT_EQ(network_of(kept).plan.calls.size(), choice.empty() ? separate_calls : fused_calls);
+    const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
+    ASSERT_TRUE(made.results.has_value());
+    EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+    EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
+  }
+}
+
+TEST(Network, TimesDecideWhetherAttentionIsOneKernel) {
+  expect_choice_of_fusion(small_attention(), 4, 2);
+}
+
 TEST(Network, RunsOnInputs) {
   const base::Folder folder;
   base::Monitor monitor;
