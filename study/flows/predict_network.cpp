@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "base/random.h"
 #include "base/statistics.h"
 #include "study/flows/network.h"
+#include "study/flows/network_layouts.h"
 #include "study/knowledge/kernel_speed.h"
 
 namespace graft::study {
@@ -56,6 +58,41 @@ double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target)
   return bytes > double(target.l2_bytes.value_or(0)) ? bytes : 0;
 }
 
+struct Known {
+  const Roofline& roofline;
+  const std::vector<MeasuredKernel>& measured;
+  std::map<std::uint64_t, double> seconds;  // by Workload::key
+};
+
+// The plan that tune_network would choose if its kernels took the known times, or else their estimates.
+graph::Plan likely_plan(const Network& network, const codegen::Target& target, const Known& known, std::uint64_t seed) {
+  NetworkLayouts layouts(network, target, true,
+                         [&](const codegen::Workload& workload) { return known.seconds.contains(workload.key()); });
+  if (!layouts.any()) return network.plan;
+  std::vector<codegen::Workload> workloads;
+  std::vector<meta::Place> places;
+  for (const graph::Plan::Kernel& kernel : layouts.kernels()) {
+    workloads.push_back(kernel.workload);
+    places.push_back(speed_place(kernel.workload));
+  }
+  const meta::GaussianProcess model = speed_model(known.roofline, known.measured, workloads);
+  const auto drawn = model.drawn(places, draws, base::Stream(seed, "predict network: forms"));
+  std::vector<double> best;
+  for (std::size_t k = 0; k < workloads.size(); ++k) {
+    const auto found = known.seconds.find(workloads[k].key());
+    if (!layouts.is_candidate()[k]) {
+      best.push_back(std::numeric_limits<double>::infinity());
+    } else if (found != known.seconds.end()) {
+      best.push_back(found->second);
+    } else {
+      std::vector<double> reached;
+      for (const std::vector<double>& all : drawn) reached.push_back(all[k]);
+      best.push_back(known.roofline.bound_seconds(kernel_work_of(workloads[k])) / std::exp(base::median(reached)));
+    }
+  }
+  return layouts.plan(layouts.best(best));
+}
+
 }  // namespace
 
 PredictedNetwork predict_network(const PredictNetworkRequest& request) {
@@ -67,12 +104,13 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
     throw base::UserError(request.platform.name,
                           "no kernel that was measured on it is known; `library` or `from` name folders with some, and "
                           "graft tune makes such folders");
-  std::map<std::uint64_t, double> known;
-  for (const MeasuredKernel& kernel : measured) known.emplace(kernel.workload.key(), kernel.seconds);
+  Known known{*roofline, measured, {}};
+  for (const MeasuredKernel& kernel : measured) known.seconds.emplace(kernel.workload.key(), kernel.seconds);
+  const graph::Plan plan = likely_plan(network, request.platform.target, known, request.seed);
   std::vector<codegen::Workload> unknown;
   std::vector<meta::Place> places;
-  for (const graph::Plan::Kernel& kernel : network.plan.kernels) {
-    if (known.contains(kernel.workload.key())) continue;
+  for (const graph::Plan::Kernel& kernel : plan.kernels) {
+    if (known.seconds.contains(kernel.workload.key())) continue;
     unknown.push_back(kernel.workload);
     places.push_back(speed_place(kernel.workload));
   }
@@ -89,15 +127,15 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   out.typical_factor = typical_factor_of(model);
   std::vector<double> sums(std::size_t(draws), 0), late(sums.size(), 0);
   std::size_t next = 0;  // of `unknown`
-  for (std::size_t k = 0; k < network.plan.kernels.size(); ++k) {
-    const graph::Plan::Kernel& kernel = network.plan.kernels[k];
+  for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
+    const graph::Plan::Kernel& kernel = plan.kernels[k];
     PredictedKernel& each = out.kernels.emplace_back();
     each.workload = kernel.workload.text();
     each.label = kernel.label;
     each.calls = kernel.calls;
     each.bound_seconds = roofline->bound_seconds(kernel_work_of(kernel.workload));
     std::vector<double> seconds(sums.size());
-    if (const auto found = known.find(kernel.workload.key()); found != known.end()) {
+    if (const auto found = known.seconds.find(kernel.workload.key()); found != known.seconds.end()) {
       each.known = true;
       std::fill(seconds.begin(), seconds.end(), found->second);
     } else {
@@ -109,7 +147,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   }
   if (!std::holds_alternative<tasks::Modelled>(request.platform.how)) {
     const double transfer =
-        slowest_transfer * bytes_from_memory(network.plan, request.platform.target) / roofline->far_bytes_per_second;
+        slowest_transfer * bytes_from_memory(plan, request.platform.target) / roofline->far_bytes_per_second;
     base::Stream stream(request.seed, "predict network: all calls");
     for (std::size_t d = 0; d < sums.size(); ++d) {
       late[d] = transfer * stream.uniform();

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "graph/layouts.h"
 #include "study/flows/network.h"
 #include "study/knowledge/kernel_speed.h"
 #include "tests/base/support.h"
@@ -44,11 +45,12 @@ class PredictNetwork : public testing::Test {
     base::replace_file(file, network(rows, width));
     return file;
   }
-  TunedNetwork tuned(const std::filesystem::path& file) {
+  TunedNetwork tuned(const std::filesystem::path& file, std::int64_t trials_by_kernel = 4,
+                     const std::string& on = platform) {
     NetworkRequest request;
     request.model = file;
-    request.trials_by_kernel = 4;
-    request.each.platform = tasks::platform_named(platform);
+    request.trials_by_kernel = trials_by_kernel;
+    request.each.platform = tasks::platform_named(on);
     request.each.model = "random";
     request.each.explorer = "random";
     request.each.rebuild = 0;
@@ -117,6 +119,48 @@ TEST_F(PredictNetwork, WhatWasMeasuredIsKnown) {
     }
     EXPECT_DOUBLE_EQ(predict_network(other).total.seconds, truth.seconds);
   }
+}
+
+TEST_F(PredictNetwork, IsInTheLayoutsThatItIsTunedIn) {
+  const std::vector<float> weights(std::size_t(32 * 32 * 9), 0.25F);
+  const std::vector<std::string> padded = {attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})};
+  const std::string convolutions = GraphFile()
+                                       .input("x", {1, 32, 12, 12})
+                                       .weight("v", {32, 32, 3, 3}, weights)
+                                       .node("Conv", {"x", "v"}, {"a"}, padded)
+                                       .node("Relu", {"a"}, {"b"})
+                                       .node("Conv", {"b", "v"}, {"c"}, padded)
+                                       .node("Relu", {"c"}, {"d"})
+                                       .node("Conv", {"d", "v"}, {"y"}, padded)
+                                       .output("y")
+                                       .model();
+  const std::filesystem::path file = folder / "convolutions.onnx";
+  base::replace_file(file, convolutions);
+  TunedNetwork chosen = tuned(file, 4, "model:cortex-a76");
+  // All in blocks, whatever these few trials say.
+  const graph::Forms forms =
+      graph::forms_of(read_network(file, chosen.options, chosen.platform.target).plan, chosen.platform.target);
+  chosen.in_blocks.clear();
+  for (std::size_t b = 0; b < forms.block.size(); ++b)
+    if (forms.block[b] > 0) chosen.in_blocks.push_back(int(b));
+  ASSERT_EQ(chosen.in_blocks.size(), 2u);
+  base::Document document = base::Document::map().set("schema", 1);
+  for (const auto& [key, value] : to_document(chosen).as_map()) document.set(key, value);
+  document.set("platform_description", chosen.platform.yaml);
+  base::replace_file(chosen.folder / "network.json", document.to_json());
+  const TunedNetwork truth = tuned(file, 6, "model:cortex-a76");
+  ASSERT_EQ(truth.in_blocks, chosen.in_blocks);
+
+  PredictNetworkRequest request = request_of(file);
+  request.platform = truth.platform;
+  request.from = {truth.folder};
+  const PredictedNetwork known = predict_network(request);
+  ASSERT_EQ(known.kernels.size(), truth.kernels.size());
+  for (std::size_t k = 0; k < known.kernels.size(); ++k) {
+    EXPECT_TRUE(known.kernels[k].known) << known.kernels[k].workload;
+    EXPECT_EQ(known.kernels[k].workload, truth.kernels[k].workload.text());
+  }
+  EXPECT_NEAR(known.total.seconds, truth.seconds, 1e-9 * truth.seconds);
 }
 
 TEST_F(PredictNetwork, OthersAreEstimatedFromThem) {
