@@ -182,20 +182,22 @@ class Parts {
       return true;
     }
     std::vector<Run> runs;
-    std::set<int> placed;  // values that can be computed where they belong
+    for (const Piece& piece : pieces) runs.push_back({value_of(piece), piece.from, piece.elements});
+    runs = with_wholes(std::move(runs));
+    std::vector<std::int64_t> first;  // bytes of the result before each
+    std::set<int> placed;             // values that can be computed where they belong
     bool is_aligned = true;
-    for (const Piece& piece : pieces) {
-      const int value = value_of(piece);
-      runs.push_back({value, piece.from, piece.elements});
-      is_aligned = is_aligned && piece.first * bytes % alignment == 0;
-      if (piece.from == 0 && piece.elements == elements_of(*values_[std::size_t(value)].shape) &&
-          values_[std::size_t(value)].type == values_[std::size_t(whole)].type && computed.contains(value) &&
-          !is_part(value) && !outputs_.contains(value))
-        placed.insert(value);
+    for (const Run& run : runs) {
+      first.push_back(first.empty() ? 0 : first.back() + runs[first.size() - 1].elements * bytes);
+      is_aligned = is_aligned && first.back() % alignment == 0;
+      if (run.from == 0 && run.elements == elements_of(*values_[std::size_t(run.value)].shape) &&
+          values_[std::size_t(run.value)].type == values_[std::size_t(whole)].type && computed.contains(run.value) &&
+          !is_part(run.value) && !outputs_.contains(run.value))
+        placed.insert(run.value);
     }
     if (is_aligned && !placed.empty()) {
       for (std::size_t p = 0; p < runs.size(); ++p) {
-        const Groups::Source source{whole, pieces[p].first * bytes};
+        const Groups::Source source{whole, first[p]};
         if (placed.erase(runs[p].value) > 0) {
           source_[std::size_t(runs[p].value)] = source;
           continue;
@@ -218,6 +220,30 @@ class Parts {
     int value = -1;
     std::int64_t from = 0, elements = 0;
   };
+
+  // All parts of a value one after the other are the value: what was split, and is put together again with others.
+  std::vector<Run> with_wholes(std::vector<Run> runs) const {
+    std::vector<Run> result;
+    for (std::size_t begin = 0; begin < runs.size();) {
+      const int whole = rooted({runs[begin].value, 0}).value;
+      const std::int64_t all = elements_of(*values_[std::size_t(whole)].shape),
+                         bytes = codegen::bytes_of(*values_[std::size_t(whole)].type);
+      std::int64_t elements = 0;
+      std::size_t end = begin;
+      for (; end < runs.size() && elements < all; ++end) {
+        const Groups::Source part = rooted({runs[end].value, runs[end].from * bytes});
+        if (part.value != whole || part.offset != elements * bytes) break;
+        elements += runs[end].elements;
+      }
+      if (elements == all) {
+        result.push_back({whole, 0, all});
+        begin = end;
+      } else {
+        result.push_back(runs[begin++]);
+      }
+    }
+    return result;
+  }
 
   // Runs in order as one value: a kernel copies a few of them, so that many are put together in several steps.
   void copy_runs(std::vector<Run> runs, int result, const std::vector<int>& nodes,

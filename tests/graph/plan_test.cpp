@@ -304,6 +304,26 @@ TEST(Plan, WhatIsPutTogetherIsComputedInPlace) {
   EXPECT_EQ(plan.calls.size(), 6u);
 }
 
+// What is split, and put together again with what its parts became (C2f of YOLO), is computed there; where only a part
+// is put together, that part is copied.
+TEST(Plan, WhatIsSplitAndPutTogetherAgainIsComputedInPlace) {
+  for (const bool has_all : {true, false}) {
+    GraphFile file;
+    file.input("x", {1, 8, 4, 4}).weight("w", {8, 8, 1, 1}, numbers(64, 1)).weight("v", {4, 4, 1, 1}, numbers(16, 1));
+    file.node("Conv", {"x", "w"}, {"a"})
+        .node("Split", {"a"}, {"b", "c"}, {attribute("axis", 1)})
+        .node("Conv", {"c", "v"}, {"d"})
+        .node("Concat", has_all ? std::vector<std::string>{"b", "c", "d"} : std::vector<std::string>{"c", "d"}, {"e"},
+              {attribute("axis", 1)})
+        .node("Exp", {"e"}, {"y"})
+        .node("Exp", {"b"}, {"z"})
+        .output("y")
+        .output("z");
+    const Plan plan = plan_of(file);
+    EXPECT_EQ(plan.calls.size(), has_all ? 4u : 5u);
+  }
+}
+
 // The same where the pieces are not aligned: a kernel copies.
 TEST(Plan, WhatWouldNotBeAlignedIsCopied) {
   GraphFile file;
