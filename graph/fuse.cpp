@@ -221,7 +221,7 @@ class Parts {
     std::int64_t from = 0, elements = 0;
   };
 
-  // All parts of a value one after the other are the value: what was split, and is put together again with others.
+  // All parts of a value, in order, are the value: what was split, and is put together again with others.
   std::vector<Run> with_wholes(std::vector<Run> runs) const {
     std::vector<Run> result;
     for (std::size_t begin = 0; begin < runs.size();) {
