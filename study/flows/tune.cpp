@@ -338,7 +338,7 @@ double TuneSession::best_seconds() const {
   return best ? datasets::seconds_of(best->measurement) : std::numeric_limits<double>::infinity();
 }
 
-TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
+TuneResult TuneSession::finish(bool complete, base::Monitor& monitor, double part) {
   State& state = *state_;
   const TuneRequest& request = state.request;
   const tasks::Platform& platform = request.platform;
@@ -354,9 +354,10 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor) {
   result.curve = state.session.tuning().curve();
   result.time = state.session.tuning().time_spent();
 
+  const auto rebuild = std::int64_t(std::ceil(double(request.rebuild) * part));
   KernelAnswer made = kernel_answer(
-      {request.workload, platform, result.complete ? request.rebuild : 0, result.complete, result.time.measured > 0},
-      state.run, state.measure, monitor);
+      {request.workload, platform, result.complete ? rebuild : 0, result.complete, result.time.measured > 0}, state.run,
+      state.measure, monitor);
   result.answer = std::move(made.answer);
   result.builds = std::move(made.builds);
   result.peak_gflops = made.peak_gflops;

@@ -42,6 +42,17 @@ double best_of(const search::SharedTask& task) {
   return task.best_seconds.empty() ? std::numeric_limits<double>::infinity() : task.best_seconds.back();
 }
 
+// The task's time by that of an average one, at most 1; 1 if one of them is not known.
+double part_of_average(const search::SharedTask& task, const std::vector<search::SharedTask>& tasks) {
+  double sum = 0, count = 0;
+  for (const search::SharedTask& each : tasks) {
+    if (each.weight == 0) continue;
+    sum += each.weight * best_of(each);
+    ++count;
+  }
+  return std::isfinite(sum) ? std::min(1.0, task.weight * best_of(task) * count / sum) : 1;
+}
+
 std::vector<SearchState> states_of(const std::vector<search::SharedTask>& tasks,
                                    const std::vector<std::optional<TuneSession>>& sessions) {
   std::vector<SearchState> states;
@@ -131,7 +142,8 @@ TuneAllResult tune_all(const TuneAllRequest& request, base::Monitor& monitor) {
       result.searches.emplace_back().complete = true;
       continue;
     }
-    result.searches.push_back(known[t] ? std::move(*known[t]) : sessions[t]->finish(result.complete, monitor));
+    const double part = request.negligible > 0 ? part_of_average(tasks[t], tasks) : 1;
+    result.searches.push_back(known[t] ? std::move(*known[t]) : sessions[t]->finish(result.complete, monitor, part));
     const auto& answer = result.searches.back().answer;
     result.weighted_seconds += tasks[t].weight * (answer ? answer->seconds() : std::numeric_limits<double>::infinity());
     monitor.progress("checked", std::int64_t(t) + 1, std::int64_t(sessions.size()));

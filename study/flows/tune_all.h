@@ -29,7 +29,9 @@ struct TuneAllRequest {
   std::int64_t trials = 0;        // in total
   double budget_seconds = 0;      // of wall time, after which the searches end; 0: none
   std::int64_t first_trials = 0;  // that each gets before any gets more; 0: an even share of all, at most a round
-  // Searches whose weighted times are together this share of the sum or less after their first trials get no more.
+  // Searches whose weighted times are together this share of the sum or less after their first trials get no more. If
+  // it is not 0, fewer programs are rebuilt of a search with less than an average part of the sum
+  // (TuneRequest::rebuild).
   double negligible = 0;
   std::vector<std::string> names;  // of the searches, for people; empty: their workloads
   // Called with all searches, in their order, after each round.

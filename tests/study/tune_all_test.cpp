@@ -54,6 +54,27 @@ TEST(TuneAllFlow, WhatIsWeighedAsNothingAfterItsFirstTrialsGetsNoMore) {
   EXPECT_DOUBLE_EQ(result.weighted_seconds, 3 * result.searches[1].answer->seconds());
 }
 
+TEST(TuneAllFlow, FewerProgramsAreBuiltAgainOfWhatTakesLessThanAnAveragePart) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  TuneAllRequest request = two_searches(folder);
+  request.weights = {1000, 1};
+  for (TuneRequest& search : request.searches) {
+    search.platform = tasks::platform_named("native");
+    search.rebuild = 3;
+    search.timing.minimum_ms = 0.001;
+    search.timing.repetitions = 1;
+  }
+  std::vector<std::size_t> builds;  // of the second one
+  for (const double negligible : {0.0, 1e-9}) {
+    request.negligible = negligible;
+    builds.push_back(tune_all(request, monitor).searches.at(1).builds.size());
+    for (TuneRequest& search : request.searches) search.out += "-again";
+  }
+  EXPECT_GT(builds[1], 0u);
+  EXPECT_LT(builds[1], builds[0]);
+}
+
 TEST(TuneAllFlow, SaysWhetherAllHadTheirFirstTrials) {
   const base::Folder folder;
   struct StopsSoon final : base::Monitor {
