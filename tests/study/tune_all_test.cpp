@@ -60,10 +60,11 @@ TEST(TuneAllFlow, FewerProgramsAreBuiltAgainOfWhatTakesLessThanAnAveragePart) {
   base::Monitor monitor;
   TuneAllRequest request = two_searches(folder);
   request.weights = {1000, 1};
-  request.first_trials = 6;
+  request.first_trials = 16;
+  request.trials = 40;
   for (TuneRequest& search : request.searches) {
     search.platform = tasks::platform_named("native");
-    search.rebuild = 3;
+    search.rebuild = 8;
     search.timing.minimum_ms = 0.001;
     search.timing.repetitions = 1;
   }
