@@ -59,12 +59,12 @@ TEST(TuneAllFlow, FewerProgramsAreBuiltAgainOfWhatTakesLessThanAnAveragePart) {
   base::Monitor monitor;
   TuneAllRequest request = two_searches(folder);
   request.weights = {1000, 1};
-  request.first_trials = 16;
-  request.trials = 40;
+  request.first_trials = 48;
+  request.trials = 100;
   for (TuneRequest& search : request.searches) {
     search.platform = tasks::platform_named("native");
-    search.rebuild = 8;
-    search.batch = 16;
+    search.rebuild = 4;
+    search.batch = 48;
     search.timing.minimum_ms = 0.001;
     search.timing.repetitions = 1;
   }
