@@ -43,9 +43,16 @@ struct AxisRange {
 // The position of a padded load relative to its tensor, for all values of the open loops.
 enum class Place { inside, outside, undecided };
 
-// A dimension of a padded load: inside where 0 <= form < extent, form over the stage's axes.
+// An index of what a stage computes for another one, over that one's axes, and what loops of its own add to it.
+struct Reach {
+  Affine form;
+  Interval more;
+};
+
+// A dimension of a padded load: inside where 0 <= form + more < extent, form over the stage's axes.
 struct PaddedDimension {
   Affine form;
+  Interval more;
   std::int64_t extent = 1;
   int until = 0;  // loops from this position on need not tell
 };
@@ -137,6 +144,12 @@ class Lowerer {
           computation_.tensors[std::size_t(stage.tensor)].role == Role::temporary && !loads.empty() &&
           std::all_of(loads.begin(), loads.end(), [&](const Access& a) { return known_ahead_[std::size_t(a.tensor)]; });
     }
+  }
+
+  // The tensor that a stage's nest writes: its own, or that of the last stage fused into it.
+  int written_by(int stage) const {
+    while (plans_[std::size_t(stage)].fused >= 0) stage = plans_[std::size_t(stage)].fused;
+    return computation_.stages[std::size_t(stage)].tensor;
   }
 
   const Stage& stage() const { return *frame_.stage; }
@@ -233,7 +246,7 @@ class Lowerer {
   // The position of a dimension; with a different range for one axis in the second form.
   Place place_of(const PaddedDimension& dimension) const { return place_of(dimension, -1, {}); }
   Place place_of(const PaddedDimension& dimension, int axis, const AxisRange& instead) const {
-    Interval values{dimension.form.constant, dimension.form.constant};
+    Interval values{dimension.form.constant + dimension.more.low, dimension.form.constant + dimension.more.high};
     for (const Term& term : dimension.form.terms) {
       const AxisRange& range = term.variable == axis ? instead : frame_.ranges[std::size_t(term.variable)];
       const std::int64_t low = range.begins.low, high = range.begins.high + range.size - 1;
@@ -407,7 +420,7 @@ class Lowerer {
     if (!access.padded) return false;
     bool outside = false;
     for (std::size_t d = 0; d < access.index.size(); ++d) {
-      const Place place = place_of({access.index[d], tensor(access.tensor).shape[d]});
+      const Place place = place_of({access.index[d], {0, 0}, tensor(access.tensor).shape[d]});
       if (place == Place::undecided) {
         throw CannotLower{fmt::format("the loops of {} leave open whether {} is read outside of its shape",
                                       tensor(stage().tensor).name, tensor(access.tensor).name)};
@@ -747,8 +760,7 @@ class Lowerer {
     frame_.stage = &computation_.stages[std::size_t(number)];
     frame_.plan = &plans_[std::size_t(number)];
     for (const Axis& axis : stage().axes) frame_.region.push_back({Affine(0), axis.extent, {0, 0}});
-    const int writes = plan().fused < 0 ? stage().tensor : computation_.stages[std::size_t(fused_chain().first)].tensor;
-    body_ = known_ahead_[std::size_t(writes)] ? &program_.prepare : &program_.run;
+    body_ = known_ahead_[std::size_t(written_by(number))] ? &program_.prepare : &program_.run;
     lower_region();
   }
 
@@ -781,27 +793,55 @@ class Lowerer {
     frame_.coordinates.assign(plan().loops.size(), Affine(0));
   }
 
-  // The stage's own padded loads are resolved down to the leaf; those of copies computed in tiles, above the tile.
+  // The stage's own padded loads are resolved down to the leaf; those of what is computed in tiles, above the tile.
   void find_padded_dimensions() {
-    const auto add = [&](const Access& access, const std::function<Affine(const Affine&)>& over_own_axes, int until) {
-      for (std::size_t d = 0; d < access.index.size(); ++d) {
-        frame_.padded.push_back({over_own_axes(access.index[d]), tensor(access.tensor).shape[d], until});
-      }
-    };
+    std::vector<Reads> reads(computation_.tensors.size());
     for (const Access& access : stage().value.loads) {
-      if (access.padded)
-        add(
-            access, [](const Affine& form) { return form; }, loop_count());
+      std::vector<Reach> index;
+      for (const Affine& form : access.index) index.push_back({form, {0, 0}});
+      add_padded(access, std::move(index), loop_count(), reads);
     }
-    for (const ComputePlan& compute : plan().computes) {
-      const Stage& producer = computation_.stages[std::size_t(compute.stage)];
-      if (!is_padding_copy(producer)) continue;
-      for (const Access& read : stage().value.loads) {
-        if (read.tensor != producer.tensor) continue;
-        const auto through = [&](const Affine& form) { return substitute(form, read.index); };
-        add(producer.value.loads[0], through, compute.above);
+    find_padded_within(plan(), loop_count(), reads);
+  }
+
+  // The loads of what a plan computes, through those of its readers.
+  using Reads = std::vector<std::vector<Reach>>;  // of a tensor, over the axes of the stage
+  void find_padded_within(const StagePlan& reader, int until, std::vector<Reads>& reads) {
+    for (auto compute = reader.computes.rbegin(); compute != reader.computes.rend(); ++compute) {
+      const Stage& producer = computation_.stages[std::size_t(compute->stage)];
+      const StagePlan& own = plans_[std::size_t(compute->stage)];
+      const int above = &reader == &plan() ? compute->above : until;
+      for (const std::vector<Reach>& read : reads[std::size_t(written_by(compute->stage))]) {
+        for (const Access& access : producer.value.loads) {
+          std::vector<Reach> index;
+          for (const Affine& form : access.index) index.push_back(through(form, read, producer));
+          add_padded(access, std::move(index), above, reads);
+        }
       }
+      find_padded_within(own, above, reads);
     }
+  }
+
+  void add_padded(const Access& access, std::vector<Reach> index, int until, std::vector<Reads>& reads) {
+    for (std::size_t d = 0; access.padded && d < index.size(); ++d)
+      frame_.padded.push_back({index[d].form, index[d].more, tensor(access.tensor).shape[d], until});
+    reads[std::size_t(access.tensor)].push_back(std::move(index));
+  }
+
+  // A form over a producer's axes where an element of it is read.
+  static Reach through(const Affine& form, const std::vector<Reach>& read, const Stage& producer) {
+    Reach result{Affine(form.constant), {0, 0}};
+    for (const Term& term : form.terms) {
+      const std::size_t axis = std::size_t(term.variable);
+      Interval more{0, producer.axes[axis].extent - 1};
+      if (axis < read.size()) {
+        result.form.add(read[axis].form, term.coefficient);
+        more = read[axis].more;
+      }
+      result.more.low += term.coefficient * (term.coefficient > 0 ? more.low : more.high);
+      result.more.high += term.coefficient * (term.coefficient > 0 ? more.high : more.low);
+    }
+    return result;
   }
 
   // Stages that no step names get their last spatial axis vectorised where every access allows it.
@@ -854,7 +894,7 @@ class Lowerer {
       const Affine& form = access.index[d];
       const std::int64_t extent = tensor(access.tensor).shape[d];
       AxisRange& range = inside[std::size_t(form.terms[0].variable)];
-      const Place place = place_of({form, extent});
+      const Place place = place_of({form, {0, 0}, extent});
       if (place == Place::inside) continue;
       whole = false;
       if (place == Place::outside) {
@@ -897,7 +937,7 @@ class Lowerer {
     }
     for (std::size_t p = producers.size(); p-- > 0;) {
       Frame& producer = producers[p];
-      const int number = producer.stage->tensor;
+      const int number = written_by(int(producer.stage - computation_.stages.data()));
       add_read(stage(), frame_.ranges, number, producer.region);
       for (std::size_t reader = p + 1; reader < producers.size(); ++reader)
         add_read(*producers[reader].stage, producers[reader].region, number, producer.region);
@@ -908,7 +948,7 @@ class Lowerer {
   }
 
   void compute(Frame inner) {
-    const int number = inner.stage->tensor;
+    const int number = written_by(int(inner.stage - computation_.stages.data()));
     Region& region = regions_[std::size_t(number)];
     if (region.buffer < 0) {
       region.buffer = int(program_.buffers.size());

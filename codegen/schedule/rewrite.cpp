@@ -314,7 +314,9 @@ class Rewriter {
       if (writer >= head) return fmt::format("{} needs a stage after {}", step.subject, name_of_stage(head));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
-    if (plans_[std::size_t(consumer)].is_computed) return fmt::format("{} is already computed elsewhere", step.subject);
+    StagePlan* const within = computes_both(head, consumer);
+    if (plans_[std::size_t(consumer)].is_computed && within == nullptr)
+      return fmt::format("{} is already computed elsewhere", step.subject);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {
       if (int(other) == consumer) continue;
       for (const Access& access : computation_.stages[other].value.loads) {
@@ -322,7 +324,8 @@ class Rewriter {
       }
     }
     const Stage& writes = computation_.stages[std::size_t(head)];
-    if (writer_plan.is_computed) return fmt::format("{} is computed within another stage's loops", name_of_stage(head));
+    if (writer_plan.is_computed && within == nullptr)
+      return fmt::format("{} is computed within another stage's loops", name_of_stage(head));
     if (writer_plan.accumulate < 0) return fmt::format("{} does not accumulate", name_of_stage(head));
     for (int i = 0; i < writer_plan.accumulate; ++i) {
       const LoopPlan& loop = writer_plan.loops[std::size_t(i)];
@@ -339,7 +342,22 @@ class Rewriter {
     }
     plan_->fused = consumer;
     plans_[std::size_t(consumer)].is_fused = true;
+    if (within != nullptr)
+      std::erase_if(within->computes, [&](const ComputePlan& compute) { return compute.stage == consumer; });
     return "";
+  }
+
+  // The plan that computes two stages above the same loop; null if there is none.
+  StagePlan* computes_both(int first, int second) {
+    for (StagePlan& plan : plans_) {
+      const auto above = [&](int stage) {
+        const auto found = std::find_if(plan.computes.begin(), plan.computes.end(),
+                                        [&](const ComputePlan& compute) { return compute.stage == stage; });
+        return found != plan.computes.end() ? found->above : -1;
+      };
+      if (above(first) >= 0 && above(first) == above(second)) return &plan;
+    }
+    return nullptr;
   }
 
   std::string compute(const Step& step) {

@@ -102,6 +102,63 @@ std::vector<int> reductions(const Computation& computation) {
   return result;
 }
 
+int fusable_consumer(const Computation& computation, int stage, int head) {
+  const int tensor = computation.stages[std::size_t(stage)].tensor;
+  if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
+  int consumer = -1;
+  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
+    for (const Access& access : computation.stages[s].value.loads) {
+      if (access.tensor == tensor && int(s) != consumer) {
+        if (consumer >= 0) return -1;
+        consumer = int(s);
+      }
+    }
+  }
+  if (consumer < 0) return -1;
+  const Stage& reader = computation.stages[std::size_t(consumer)];
+  const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
+  if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
+  const auto type_of = [&](const Stage& s) { return computed_in(computation.tensors[std::size_t(s.tensor)].dtype); };
+  if (stage != head && type_of(reader) != type_of(computation.stages[std::size_t(stage)])) return -1;
+  for (const Access& access : reader.value.loads) {
+    if (access.tensor != tensor) {
+      if (computation.stage_writing(access.tensor) >= head) return -1;
+      continue;
+    }
+    for (std::size_t d = 0; d < access.index.size(); ++d) {
+      if (!(access.index[d] == Affine::variable(int(d)))) return -1;
+    }
+  }
+  return consumer;
+}
+
+bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis) {
+  for (const Access& padded : producer.value.loads) {
+    if (!padded.padded) continue;
+    for (const Access& read : reader.value.loads) {
+      if (read.tensor != producer.tensor) continue;
+      for (std::size_t d = 0; d < padded.index.size(); ++d) {
+        std::vector<Interval> whole;
+        for (const Axis& a : producer.axes) whole.push_back({0, a.extent - 1});
+        const Interval reach = range(padded.index[d], whole);
+        const bool leaves = reach.low < 0 || reach.high >= computation.tensors[std::size_t(padded.tensor)].shape[d];
+        if (leaves && substitute(padded.index[d], read.index).coefficient(axis) != 0) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool is_window(const Computation& computation, const Stage& stage, int axis) {
+  const int spatial = computation.spatial_axes(stage);
+  return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
+    return std::any_of(access.index.begin(), access.index.end(), [&](const Affine& form) {
+      return form.coefficient(axis) != 0 && std::any_of(form.terms.begin(), form.terms.end(),
+                                                        [&](const Term& term) { return term.variable < spatial; });
+    });
+  });
+}
+
 std::string name_of(const Computation& computation, const Stage& stage) {
   return computation.tensors[std::size_t(stage.tensor)].name;
 }

@@ -36,6 +36,16 @@ bool is_known_ahead(const Computation& computation, const Stage& stage);
 // Stages that reduce, and are not known ahead.
 std::vector<int> reductions(const Computation& computation);
 
+// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary. `head` is the
+// stage that is written back: this one, or the one that begins the chain.
+int fusable_consumer(const Computation& computation, int stage, int head);
+
+// Whether a padded load of the producer leaves its tensor along an axis of its reader.
+bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis);
+
+// Whether a reduced axis moves a window along a spatial one.
+bool is_window(const Computation& computation, const Stage& stage, int axis);
+
 std::string name_of(const Computation& computation, const Stage& stage);
 // A stage's name as part of an argument's.
 std::string argument_name(std::string name);

@@ -15,6 +15,7 @@
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rule_parts.h"
 #include "codegen/schedule/splits.h"
+#include "codegen/schedule/window_rows.h"
 
 namespace graft::codegen {
 namespace {
@@ -119,38 +120,6 @@ std::vector<std::string> orders(std::vector<std::string> loops) {
   return result;
 }
 
-// The element-wise stage that may be applied at write-back: the only reader of this stage's temporary. `head` is the
-// stage that is written back: this one, or the one that begins the chain.
-int fusable_consumer(const Computation& computation, int stage, int head) {
-  const int tensor = computation.stages[std::size_t(stage)].tensor;
-  if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
-  int consumer = -1;
-  for (std::size_t s = 0; s < computation.stages.size(); ++s) {
-    for (const Access& access : computation.stages[s].value.loads) {
-      if (access.tensor == tensor && int(s) != consumer) {
-        if (consumer >= 0) return -1;
-        consumer = int(s);
-      }
-    }
-  }
-  if (consumer < 0) return -1;
-  const Stage& reader = computation.stages[std::size_t(consumer)];
-  const std::size_t rank = computation.tensors[std::size_t(tensor)].shape.size();
-  if (reader.combine != Combine::none || reader.axes.size() != rank) return -1;
-  const auto type_of = [&](const Stage& s) { return computed_in(computation.tensors[std::size_t(s.tensor)].dtype); };
-  if (stage != head && type_of(reader) != type_of(computation.stages[std::size_t(stage)])) return -1;
-  for (const Access& access : reader.value.loads) {
-    if (access.tensor != tensor) {
-      if (computation.stage_writing(access.tensor) >= head) return -1;
-      continue;
-    }
-    for (std::size_t d = 0; d < access.index.size(); ++d) {
-      if (!(access.index[d] == Affine::variable(int(d)))) return -1;
-    }
-  }
-  return consumer;
-}
-
 // Element-wise stages that only this one reads, and that reduce nothing: padding copies and the like.
 std::vector<int> absorbable_producers(const Computation& computation, int number) {
   std::vector<int> result;
@@ -167,24 +136,6 @@ std::vector<int> absorbable_producers(const Computation& computation, int number
     if (here && !elsewhere) result.push_back(s);
   }
   return result;
-}
-
-// Whether a padded load of the producer leaves its tensor along an axis of its reader.
-bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis) {
-  for (const Access& padded : producer.value.loads) {
-    if (!padded.padded) continue;
-    for (const Access& read : reader.value.loads) {
-      if (read.tensor != producer.tensor) continue;
-      for (std::size_t d = 0; d < padded.index.size(); ++d) {
-        std::vector<Interval> whole;
-        for (const Axis& a : producer.axes) whole.push_back({0, a.extent - 1});
-        const Interval reach = range(padded.index[d], whole);
-        const bool leaves = reach.low < 0 || reach.high >= computation.tensors[std::size_t(padded.tensor)].shape[d];
-        if (leaves && substitute(padded.index[d], read.index).coefficient(axis) != 0) return true;
-      }
-    }
-  }
-  return false;
 }
 
 // The axes of the register tile, those along which vectors are loaded innermost: each broadcast element is then used
@@ -1248,17 +1199,6 @@ void add_winograd_sketch(const Computation& computation, const Target& target, c
                        .made(fmt::format("{}_winograd_{}", argument_name(step.stage), step.sizes[0])));
 }
 
-// Whether a reduced axis moves a window along a spatial one.
-bool is_window(const Computation& computation, const Stage& stage, int axis) {
-  const int spatial = computation.spatial_axes(stage);
-  return std::any_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
-    return std::any_of(access.index.begin(), access.index.end(), [&](const Affine& form) {
-      return form.coefficient(axis) != 0 && std::any_of(form.terms.begin(), form.terms.end(),
-                                                        [&](const Term& term) { return term.variable < spatial; });
-    });
-  });
-}
-
 // ---- stored in blocks ----
 
 // Blocks of dimensions of tensors, in the order in which they are asked for: the innermost stored dimensions.
@@ -1352,6 +1292,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
                                          std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
   std::vector<SketchSpace> result;
   if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
+  if (const WindowRows rows(computation, target); rows.applies()) return {rows.sketch()};
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
   RowSketch(computation, target).add_to(result);
@@ -1383,7 +1324,7 @@ bool schedules_together(const Computation& computation, const Target& target) {
     std::erase_if(stages, [&](int s) { return is_padding_copy(computation.stages[std::size_t(s)]); });
     return stages.size() <= 1;
   }
-  if (RowSketch(computation, target).goes_by_rows() || ProductRows(computation, target).applies()) return true;
+  if (RowSketch(computation, target).goes_by_rows() || is_fused_by_choice(computation, target)) return true;
   if (reduced.size() > 1) return false;
   const int number = reduced.front();
   std::vector<int> taken = absorbable_producers(computation, number);
@@ -1394,7 +1335,7 @@ bool schedules_together(const Computation& computation, const Target& target) {
 }
 
 bool is_fused_by_choice(const Computation& computation, const Target& target) {
-  return ProductRows(computation, target).applies();
+  return ProductRows(computation, target).applies() || WindowRows(computation, target).applies();
 }
 
 Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics,

@@ -182,6 +182,61 @@ TEST(Plan, AttentionWhoseMatricesAreReadElsewhereIsNotOneKernel) {
   EXPECT_GT(plan_of(attention("", -1, 4), 17, everywhere).calls.size(), 2u) << "rows that fill no vector";
 }
 
+// An inverted residual: a product, a depthwise convolution, a product, with Clip between them.
+GraphFile inverted_residual(const std::string& also_read = "", std::int64_t stride = 1) {
+  GraphFile file;
+  file.input("x", {1, 8, 9, 9}).weight("low", {}, {0}).weight("high", {}, {6});
+  file.weight("wide", {16, 8, 1, 1}, numbers(128, 1)).weight("b", {16}, numbers(16, 2));
+  file.weight("deep", {16, 1, 3, 3}, numbers(144, 3)).weight("narrow", {8, 16, 1, 1}, numbers(128, 4));
+  file.node("Conv", {"x", "wide", "b"}, {"a"})
+      .node("Clip", {"a", "low", "high"}, {"c"})
+      .node("Conv", {"c", "deep", "b"}, {"d"},
+            {attribute("group", 16), attribute("pads", List{1, 1, 1, 1}), attribute("strides", List{stride, stride})})
+      .node("Clip", {"d", "low", "high"}, {"e"})
+      .node("Conv", {"e", "narrow"}, {"f"});
+  if (stride == 1)
+    file.node("Add", {"f", "x"}, {"y"});
+  else
+    file.node("Relu", {"f"}, {"y"});
+  file.output("y");
+  if (!also_read.empty()) file.output(also_read);
+  return file;
+}
+
+TEST(Plan, DepthwiseConvolutionsAndTheirProductsAreOneKernelWhereThatIsChosen) {
+  for (const std::int64_t stride : {1, 2}) {
+    EXPECT_EQ(plan_of(inverted_residual("", stride)).calls.size(), 3u);
+    const Plan plan = plan_of(inverted_residual("", stride), 17, everywhere);
+    ASSERT_EQ(plan.calls.size(), 2u);
+    EXPECT_TRUE(plan.calls[0].fused.empty());
+    ASSERT_EQ(plan.calls[1].fused.size(), 1u);
+    EXPECT_EQ(plan.calls[1].nodes.size(), 4u);
+  }
+  // What lies between is read elsewhere.
+  for (const char* name : {"d", "e"})
+    for (const Plan::Call& call : plan_of(inverted_residual(name), 17, everywhere).calls)
+      EXPECT_TRUE(call.fused.empty()) << name;
+}
+
+// Of two places where the kernel is the same, either may be one kernel or two.
+TEST(Plan, FusionsAreChosenPlaceByPlace) {
+  GraphFile file = inverted_residual();
+  file.node("Conv", {"y", "wide", "b"}, {"a1"})
+      .node("Clip", {"a1", "low", "high"}, {"c1"})
+      .node("Conv", {"c1", "deep", "b"}, {"d1"}, {attribute("group", 16), attribute("pads", List{1, 1, 1, 1})})
+      .node("Clip", {"d1", "low", "high"}, {"e1"})
+      .node("Conv", {"e1", "narrow"}, {"f1"})
+      .node("Add", {"f1", "y"}, {"z"})
+      .output("z");
+  const Plan both = plan_of(file, 17, everywhere);
+  ASSERT_EQ(both.calls.size(), 4u);
+  EXPECT_EQ(both.calls[1].kernel, both.calls[3].kernel);
+  const Plan one = plan_of(file, 17, {false, {both.calls[3].fused.begin(), both.calls[3].fused.end()}});
+  ASSERT_EQ(one.calls.size(), 5u);
+  EXPECT_EQ(one.calls[4].fused, both.calls[3].fused);
+  for (std::size_t c = 0; c < 4; ++c) EXPECT_TRUE(one.calls[c].fused.empty());
+}
+
 // A product that is transposed but for its innermost dimension is written so at once.
 TEST(Plan, ProductsAreWrittenInTheOrderOfTheirCopies) {
   GraphFile file;
