@@ -53,6 +53,15 @@ struct Kind {
   std::set<std::uint64_t> computations;  // Workload::key
 };
 
+// At how many values kernels may be one.
+std::size_t fusions_of(const study::Network& network, const codegen::Target& target) {
+  const graph::Plan all =
+      graph::planned(network.graph, target, network.model.string(), network.options.storage, {true, {}});
+  std::size_t values = 0;
+  for (const graph::Plan::Call& call : all.calls) values += call.fused.size();
+  return values;
+}
+
 // The kernels of a plan with what they compute and move, and the least time that allows where the platform's limits are
 // known.
 base::Document print_kernels(const study::Network& network, const PlannedNetwork& planned,
@@ -144,8 +153,13 @@ int inspect_network(const InspectFlags& flags, Session& session) {
   }
   out.table(table);
   out.line("\n" + nodes_text(planned));
-  out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once\n", planned.arena_bytes,
+  out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once", planned.arena_bytes,
                        planned.peak_bytes));
+  const std::size_t fusions = fusions_of(read, platform.target);
+  if (fusions > 0)
+    out.line(fmt::format("kernels may be one at {}, which graft tune decides by their times",
+                         base::counted(fusions, "value")));
+  out.line("");
   base::Document kernels = print_kernels(read, planned, platform, out);
   out.json()
       .set("kind", "network")
@@ -158,6 +172,7 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       .set("file_nodes", planned.file_nodes)
       .set("views", planned.views)
       .set("calls", planned.calls)
+      .set("fusions", std::int64_t(fusions))
       .set("arena_bytes", planned.arena_bytes)
       .set("peak_bytes", planned.peak_bytes)
       .set("platform", platform.name)

@@ -31,7 +31,8 @@ namespace graft::codegen {
 // integers whose inputs lie in memory as an intrinsic wants them have no sketches without intrinsics.
 //
 // A chain of stages over the same rows that begins and ends with products (attention) has one sketch: all stages for a
-// block of rows before the next (product_rows.h).
+// block of rows before the next (product_rows.h). So has a sum of products over windows alone followed by a product of
+// what it gives, such as a depthwise convolution before one of 1x1 (window_rows.h).
 //
 // With free layouts, the same sketches again for every way in which a spatial axis that is not the innermost one of
 // its result can be stored in blocks of a vector's lanes, innermost, in all tensors that it indexes; operands that it
@@ -43,8 +44,8 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
 // Whether the sketches above can take all stages together, so that no result between them need go through memory as a
 // whole. They can if there is a single stage, which reduces nothing; or one stage that reduces, earlier stages that it
 // can absorb, and later ones that can be applied at its write-back; or several stages over the same rows,
-// products among them if a chain begins and ends with one. `computation`
-// is with_padding_stages (expression/padding.h); copies that pad count as absorbed.
+// products among them if a chain begins and ends with one, or the first one sums windows. `computation` is
+// with_padding_stages (expression/padding.h); copies that pad count as absorbed.
 bool schedules_together(const Computation& computation, const Target& target);
 
 // Of a computation that schedules together: whether its stages may be faster as several kernels, so that times should

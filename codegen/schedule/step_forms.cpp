@@ -27,7 +27,8 @@ constexpr std::array forms = {
              "N neighbours, transposed in registers."},
     StepForm{fuse, "fuse STAGE CONSUMER", "fuse C Y",
              "The element-wise stage CONSUMER is applied when STAGE's tile is written back. STAGE may itself be fused "
-             "into another one: chains start at the first stage."},
+             "into another one: chains start at the first stage. A stage computed within another one takes a CONSUMER "
+             "that is computed above the same loop."},
     StepForm{absorb, "absorb STAGE PRODUCER", "absorb Y P",
              "The stage PRODUCER, which reduces nothing, is written into STAGE's expression. Of a padding copy, loops "
              "then keep the border apart, and skip what is zero."},

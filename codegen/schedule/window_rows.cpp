@@ -13,6 +13,7 @@ constexpr std::int64_t largest_block = 8;           // rows
 constexpr std::int64_t block_bytes = 1 << 19;       // what they may keep between the sums
 constexpr std::int64_t largest_register_tile = 14;  // of what is not in vectors
 constexpr std::int64_t largest_vectors = 4;         // side by side
+constexpr std::int64_t largest_rows = 4;            // of windows, in a register tile
 constexpr std::int64_t largest_unroll = 4;
 
 std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& sizes) {
@@ -211,13 +212,15 @@ void WindowRows::lines_of_windows(SketchBuilder& builder) const {
   const int column = column_ >= 0 ? window_axis_of(column_) : -1;
   std::vector<std::string> outer, summed, unrolled;
   std::string columns;
+  const int rows = window_axis_of(row_);
   for (int a = 0; a + 1 < rank(windows_); ++a) {
     const auto& [along, extent] = axis(windows_, a);
     if (extent == 1) continue;
     (a == column ? columns : outer.emplace_back()) = along + ".0";
-    if (a != column) continue;
-    builder.line(fmt::format("tile {} {}{}", own, along,
-                             builder.sizes(label + "_" + along, each(register_tiles(extent, largest_register_tile)))));
+    if (a != column && a != rows) continue;
+    const std::vector<std::vector<std::int64_t>> sizes =
+        a == column ? each(register_tiles(extent, largest_register_tile)) : powers_of_two(1, extent, largest_rows);
+    builder.line(fmt::format("tile {} {}{}", own, along, builder.sizes(label + "_" + along, sizes)));
     unrolled.push_back(along + ".1");
   }
   const std::string vector = vectors(windows_, largest_vectors, builder);

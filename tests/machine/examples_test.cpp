@@ -67,6 +67,31 @@ const Example examples[] = {
                  }
        return y;
      }},
+    {"separable_conv2d",
+     [](const std::vector<List>& of) {
+       List y(5 * 7 * 24);
+       for (int row = 0; row < 5; ++row)
+         for (int column = 0; column < 7; ++column) {
+           List between(16);
+           for (int c = 0; c < 16; ++c) {
+             double sum = of[2][std::size_t(c)];
+             for (int u = 0; u < 3; ++u)
+               for (int v = 0; v < 3; ++v) {
+                 const int from_row = 2 * row + u - 1, from_column = 2 * column + v - 1;
+                 if (from_row < 0 || from_row >= 9 || from_column < 0 || from_column >= 14) continue;
+                 sum += of[0][std::size_t((from_row * 14 + from_column) * 16 + c)] *
+                        of[1][std::size_t((u * 3 + v) * 16 + c)];
+               }
+             between[std::size_t(c)] = std::clamp(sum, 0.0, 6.0);
+           }
+           for (int o = 0; o < 24; ++o) {
+             double sum = of[4][std::size_t(o)];
+             for (int c = 0; c < 16; ++c) sum += between[std::size_t(c)] * of[3][std::size_t(c * 24 + o)];
+             y[std::size_t((row * 7 + column) * 24 + o)] = sum;
+           }
+         }
+       return y;
+     }},
     {"matmul_broadcast",
      [](const std::vector<List>& of) {
        List y;
