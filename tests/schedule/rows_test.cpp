@@ -154,6 +154,27 @@ TEST(Rows, AWindowOverWhatIsComputedWidensIt) {
   EXPECT_EQ(tile->shape, (std::vector<std::int64_t>{1, 9}));
 }
 
+// What is computed for a block may have an element-wise stage at its write-back, whose tile is then the only one.
+TEST(Rows, StagesComputedAboveOneLoopAreFused) {
+  const Computation c = computed(
+      "input X[6,9]; S[i] += X[i,l]; T[i] = max(S[i],0) + 1; R[i] = T[i] * 2; output Y[i,j] = R[i] - X[i,j] "
+      "where i=6, j=9, l=9");
+  const std::string computes = "tile Y i 4\norder Y i.0 i.1 j.0\ncompute Y R above i.1\ncompute Y T above i.1\n";
+  const auto program =
+      lower(c, steps(computes + "compute Y S above i.1\naccumulate S above l.0\nfuse S T\nfuse T R\n"), 1);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  for (const Buffer& buffer : program->buffers) {
+    EXPECT_TRUE(buffer.name != "S" && buffer.name != "T") << buffer.name;
+    if (buffer.name == "R") {
+      EXPECT_EQ(buffer.shape, (std::vector<std::int64_t>{4}));
+    }
+  }
+  const auto apart = lower(c, steps(computes + "accumulate S above l.0\nfuse S T\n"), 1);
+  ASSERT_FALSE(apart.ok());
+  EXPECT_TRUE(contains(apart.reason().text, "T is already computed elsewhere")) << apart.reason().text;
+}
+
 TEST(Rows, WhatDoesNotApplyHasAReason) {
   const Computation c = computed("softmax(m=5,n=11)");
   const std::pair<const char*, const char*> refusals[] = {

@@ -87,7 +87,7 @@ TEST(WindowRows, SampledSchedulesComputeTheReference) {
       EXPECT_TRUE(sketches[0].sketch->name.starts_with("window_rows_")) << sketches[0].sketch->name;
       const JudgedSpace space(parse_workload(text), target, sketches);
       base::Stream stream(3, "rows");
-      for (int i = 0; i < 10; ++i) {
+      for (int i = 0; i < 6; ++i) {
         const auto program = codegen::program(space.sample(stream), target);
         ASSERT_TRUE(program.ok()) << program.reason().text;
         EXPECT_LE(worst_excess(c, *program, std::uint64_t(i)), 0) << to_text(*program);
