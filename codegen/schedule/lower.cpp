@@ -1175,7 +1175,10 @@ class Lowerer {
         chain,
         [&](const Access& access) { return access.tensor == stage().tensor ? result : in_tensor(access, consumed); },
         [&](const Affine& form) { return substitute(form, consumed); });
-    emit_store(element(computation_.stages[std::size_t(last)].tensor, consumed), Combine::none, std::move(value));
+    const Stage& writes = computation_.stages[std::size_t(last)];
+    std::vector<Affine> index = element_of(computation_, writes);
+    for (Affine& form : index) form = substitute(form, consumed);
+    emit_store(element(writes.tensor, std::move(index)), Combine::none, std::move(value));
   }
 
   // The last of the stages fused into this one, and its value with those of the stages between put in.

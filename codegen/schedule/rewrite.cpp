@@ -293,6 +293,7 @@ class Rewriter {
     if (computation_.tensors[std::size_t(stage_->tensor)].role != Role::temporary) {
       return fmt::format("{} is an output itself", step.stage);
     }
+    if (head != self && !stage_->index.empty()) return fmt::format("{} is stored by forms of its axes", step.stage);
     const std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(stage_->tensor)].shape;
     if (stage.combine != Combine::none || stage.axes.size() != shape.size()) {
       return fmt::format("{} is not element-wise", step.subject);

@@ -105,6 +105,7 @@ std::vector<int> reductions(const Computation& computation) {
 int fusable_consumer(const Computation& computation, int stage, int head) {
   const int tensor = computation.stages[std::size_t(stage)].tensor;
   if (computation.tensors[std::size_t(tensor)].role != Role::temporary) return -1;
+  if (stage != head && !computation.stages[std::size_t(stage)].index.empty()) return -1;
   int consumer = -1;
   for (std::size_t s = 0; s < computation.stages.size(); ++s) {
     for (const Access& access : computation.stages[s].value.loads) {

@@ -53,7 +53,7 @@ struct NetworkRequest {
   // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
   // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
   TuneRequest each;
-  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels in all their layouts
+  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels in all their forms
   std::int64_t trials = 0;             // in total, if above 0
   double budget_seconds = 0;           // of wall time in total; 0: none
   // Called after each round with the kernels, which have no answers yet, and how their searches are.

@@ -175,6 +175,22 @@ TEST(Rows, StagesComputedAboveOneLoopAreFused) {
   EXPECT_TRUE(contains(apart.reason().text, "T is already computed elsewhere")) << apart.reason().text;
 }
 
+// An average over places of channels in blocks, whose results are not.
+TEST(Rows, WhatIsFusedIsStoredByFormsOfItsAxes) {
+  const std::string text =
+      "input X[3,2,5,4]; T[b,c] += X[b,u,v,c]; output Y[4*b + c] = T[b,c] / 10 where b=3, c=4, u=2, v=5";
+  const Computation c = computed(text);
+  const auto program = lower(c, steps("accumulate T above u.0 v.0\nfuse T Y\n"), 1);
+  ASSERT_TRUE(program.ok()) << program.reason().text;
+  EXPECT_LE(worst_excess(c, *program, 1), 0);
+  const Computation two = computed(
+      "input X[3,2,5,4]; T[b,c] += X[b,u,v,c]; Z[4*b + c] = T[b,c] / 10; output Y[i] = Z[i] + 1 "
+      "where b=3, c=4, u=2, v=5, i=12");
+  const auto chain = lower(two, steps("accumulate T above u.0 v.0\nfuse T Z\nfuse Z Y\n"), 1);
+  ASSERT_FALSE(chain.ok());
+  EXPECT_TRUE(contains(chain.reason().text, "Z is stored by forms of its axes")) << chain.reason().text;
+}
+
 TEST(Rows, WhatDoesNotApplyHasAReason) {
   const Computation c = computed("softmax(m=5,n=11)");
   const std::pair<const char*, const char*> refusals[] = {
