@@ -48,7 +48,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
 // with_padding_stages (expression/padding.h); copies that pad count as absorbed.
 bool schedules_together(const Computation& computation, const Target& target);
 
-// Of a computation that schedules together: whether its stages may be faster as several kernels, so that times should
+// Whether the stages of a computation that schedules together may be faster as several kernels, so that times should
 // decide. They may where several of them are sums of products: a block of rows leaves each less to choose.
 bool is_fused_by_choice(const Computation& computation, const Target& target);
 

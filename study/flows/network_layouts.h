@@ -39,7 +39,7 @@ class NetworkLayouts {
   // By kernel: how often it runs in this form.
   std::vector<double> weights(const NetworkForm& form);
   // The form with the least sum, of best times by kernel. Equal kernels are fused everywhere or nowhere; fusions are
-  // decided in order, with the best layouts for each.
+  // decided in order, each with the best layouts.
   NetworkForm best(const std::vector<double>& best_seconds);
   graph::Plan plan(const NetworkForm& form);
 

@@ -218,7 +218,7 @@ TEST(Plan, DepthwiseConvolutionsAndTheirProductsAreOneKernelWhereThatIsChosen) {
       EXPECT_TRUE(call.fused.empty()) << name;
 }
 
-// Of two places where the kernel is the same, either may be one kernel or two.
+// Where two places have the same kernel, either may be one kernel or two.
 TEST(Plan, FusionsAreChosenPlaceByPlace) {
   GraphFile file = inverted_residual();
   file.node("Conv", {"y", "wide", "b"}, {"a1"})
