@@ -55,7 +55,7 @@ TEST(MetaScheduleFormat, DecisionsAreColumns) {
     ASSERT_EQ(data.sketches.size(), 2u);  // another trace is another table
     EXPECT_EQ(data.sketches[0]->arguments[0].name, "SamplePerfectTile3_0");
     EXPECT_EQ(data.sketches[0]->arguments[3].name, "SampleCategorical4_3");
-    EXPECT_EQ(all.at("p").counts.without_program.at("a trace, which is not replayed"), 5);
+    EXPECT_EQ(all.at("p").counts.without_program.at("not a CPU's schedule"), 5);
   }
 }
 
