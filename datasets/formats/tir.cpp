@@ -27,7 +27,7 @@ using codegen::Value;
 
 constexpr std::size_t most_bytes = std::size_t(1) << 24, most_nodes = 100'000, most_loops = 64, most_index_nodes = 1000;
 constexpr int deepest_expression = 200, most_visits = 100'000;
-// Of an extent, a coefficient: sums of products of two of them, one for each loop, fit into 64 bits.
+// For extents and coefficients: sums of products of two of them, one for each loop, fit into 64 bits.
 constexpr std::int64_t largest_number = std::int64_t(1) << 28;
 
 // Why a graph is not read; never leaves this file.
