@@ -204,7 +204,10 @@ const std::vector<Importer>& importers() {
   static const std::vector<Importer> table = {
       {"autotvm", "logs of AutoTVM, JSON lines", {}, import_autotvm},
       {"auto_scheduler", "logs of TVM's auto_scheduler (Ansor), JSON lines", {}, import_auto_scheduler},
-      {"metaschedule", "a database of MetaSchedule: its files of workloads and of records", {}, import_metaschedule},
+      {"metaschedule",
+       "a database of MetaSchedule: its files of workloads and of records; traces for CPUs become programs",
+       {},
+       import_metaschedule},
       {"kernel_tuner",
        "caches or T4 results of one GPU, and T1 spaces next to them",
        {{"unit", "of times of which the files name none: s, ms, us or ns; default: ms"},
