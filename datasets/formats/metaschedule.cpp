@@ -208,12 +208,15 @@ class Database {
         if (!begins_workload(reader)) lines.fail("a tuning record among workloads");
         const std::string read(reader.string());
         if (read.empty() || read.size() > longest_name) lines.fail("no hash of a workload");
-        if (reader.next_item() && reader.at(Kind::string)) {
+        while (reader.next_item()) {
+          if (!module.empty() || !reader.at(Kind::string)) {
+            reader.skip();
+            continue;
+          }
           const std::string_view text = reader.string();
           module_bytes_ += std::int64_t(text.size());
           if (module_bytes_ <= most_bytes) module = text;
         }
-        while (reader.next_item()) reader.skip();
         reader.end();
         hash = read;
       });

@@ -297,11 +297,14 @@ Trace read_trace(JsonReader& reader) {
     if (instruction.name.size() > longest_name)
       reader.fail(fmt::format("the name of an instruction has more than {} characters", longest_name));
     std::size_t count = 0;
-    for (std::vector<Item>* part : {&instruction.inputs, &instruction.attributes, &instruction.outputs}) {
-      if (!reader.next_item()) break;
-      *part = read_items(reader, count);
+    std::vector<Item>* const parts[] = {&instruction.inputs, &instruction.attributes, &instruction.outputs};
+    for (std::size_t part = 0; reader.next_item(); ++part) {
+      if (part < std::size(parts)) {
+        *parts[part] = read_items(reader, count);
+      } else {
+        reader.skip();
+      }
     }
-    while (reader.next_item()) reader.skip();
   }
   expect_item(reader);
   std::size_t numbers = 0;

@@ -80,6 +80,7 @@ TEST(MetaScheduleFormat, BrokenFilesAreRefused) {
       {good, "in:1: workload 0, but there are 0; give the database's file of workloads, too"},
       {"{}", "in:1:1: expected a list"},
       {std::string(workloads) + "[\"\", \"x\"]\n", "in:3: no hash of a workload"},
+      {std::string(workloads) + "[\"7\"]]\n", "in:3:6: "},
       {std::string(workloads) + "[3]\n", "in:3: a tuning record among workloads"},
       {"[]\n", "in:1"},
   };
@@ -103,6 +104,10 @@ TEST(MetaScheduleFormat, BrokenFilesAreRefused) {
   EXPECT_TRUE(contains(second(good + lines_of({record(0, "[]", times + "]")})),
                        "b:2: a record of 1001 times; at most 1000 are read"));
   EXPECT_TRUE(contains(second(good.substr(0, good.size() / 2)), "b:1:"));
+  // Instructions and workloads may have fewer parts, or more.
+  const std::string few = lines_of({record(0, "[]", "[1]", R"(, ["Fuse"], ["Fuse", [], [], [], 7, "x"])")});
+  EXPECT_EQ(both("[\"123\"]\n", few).at("p").dataset.rows.size(), 1u);
+  EXPECT_EQ(both("[\"123\", 7, [\"x\"], \"U/cAAAA\", \"y\"]\n", few).at("p").dataset.rows.size(), 1u);
   EXPECT_TRUE(contains(second("[0, [[[[\"X\", " + std::string(1000, '[')), "nested deeper than 200 levels"));
 }
 
