@@ -325,6 +325,52 @@ run
 )");
 }
 
+// E = max(C + 1, 0) of a matmul C, in two blocks.
+std::string epilogue() {
+  TirText tir(Release::with_type_keys);
+  const int a = tir.buffer("A", {8, 4}), b = tir.buffer("B", {4, 12}), e = tir.buffer("E", {8, 12});
+  const int c = tir.buffer("C", {8, 12}), d = tir.buffer("D", {8, 12});
+  Axes product{{"i", 8}, {"j", 12}, {"k", 4, true}}, sum{{"i", 8}, {"j", 12}}, largest = sum;
+  for (Axes* const each : {&product, &sum, &largest}) tir.axes(*each);
+  const auto at = [&](const Axes& axes) { return std::vector<int>{axes[0].variable, axes[1].variable}; };
+  const int k = product[2].variable;
+  const int value = tir.binary("Mul", tir.load(a, {at(product)[0], k}), tir.load(b, {k, at(product)[1]}));
+  const int plus_one = tir.binary("Add", tir.load(c, at(sum)), tir.real(1));
+  const int positive = tir.binary("Max", tir.load(d, at(largest)), tir.real(0));
+  return tir.packed(
+      tir.module({a, b, e}, tir.sequence({tir.nest("C", product, c, value), tir.nest("D", sum, d, plus_one),
+                                          tir.nest("E", largest, e, positive)})));
+}
+
+TEST(MetaScheduleReplay, EpiloguesAndCachedOperands) {
+  const char* const trace = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetConsumers", ["b0"], [], ["b1"]],
+  ["GetConsumers", ["b1"], [], ["b2"]], ["GetProducers", ["b2"], [], ["b3"]], ["ReverseComputeInline", ["b2"], [], []],
+  ["GetLoops", ["b0"], [], ["l0", "l1", "l2"]], ["CacheRead", ["b0", ["b0"]], [0, "global"], ["b4"]],
+  ["ComputeAt", ["b4", "l0"], [1, -1], []], ["ReverseComputeAt", ["b3", "l0"], [0, -1], []],
+  ["GetLoops", ["b3"], [], ["l3", "l4"]], ["AddUnitLoop", ["b3"], [], ["l5"]],
+  ["GetLoops", ["b3"], [], ["l6", "l7", "l8"]], ["Parallel", ["l0"], [], []],
+  ["DecomposeReduction", ["b0", "l1"], [], ["b5"]])";
+  const Imported in = replay(epilogue(), {{trace, ""}});
+  ASSERT_EQ(in.counts.templates.at("C").with_program, 1) << reasons_of(in);
+  EXPECT_EQ(program_of(in), R"(buffer A f32 [8,4] input
+buffer B f32 [4,12] input
+buffer E f32 [8,12] output
+buffer C f32 [1,12] temporary
+buffer A_global f32 [1,4] temporary
+run
+  for i 8 parallel
+    for ax1 4
+      A_global[0,ax1] = A[i,ax1]
+    for j 12
+      C[0,j] = 0
+    for j 12
+      for k 4
+        C[0,j] += A_global[0,k] * B[k,j]
+    for ax1 12
+      E[i,ax1] = max(C[0,ax1] + 1, 0)
+)");
+}
+
 TEST(MetaScheduleReplay, WhatIsNotReplayedKeepsItsDecisions) {
   const std::string begin = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetLoops", ["b0"], [], ["l0", "l1", "l2"]])";
   const std::pair<std::string, const char*> traces[] = {
