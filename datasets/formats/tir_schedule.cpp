@@ -23,6 +23,13 @@ using codegen::Value;
 // More than any real trace makes; they bound what a hostile one costs.
 constexpr std::size_t most_nodes = 4096, most_digits = 4096, most_tensors = 256, most_value_nodes = 1000;
 
+// Which axis a form is.
+std::size_t axis_in(const Affine& form) {
+  if (form.terms.size() != 1 || !(form == Affine::variable(form.terms[0].variable)))
+    throw NotReplayed("a block that is not at its axes");
+  return std::size_t(form.terms[0].variable);
+}
+
 }  // namespace
 
 // What is accessed of a tensor, dimension by dimension: from `outer`, which moves with outer loops, plus low to high.
@@ -74,6 +81,10 @@ std::size_t TirSchedule::block_number(int node) const {
 void TirSchedule::check_loop(int node) const {
   if (node <= 0 || node >= int(nodes_.size()) || at(node).block >= 0 || at(node).parent < 0)
     throw NotReplayed("not a loop");
+}
+
+void TirSchedule::check_temporary(int tensor) const {
+  if (computation_.tensors[std::size_t(tensor)].role != codegen::Role::temporary) throw NotReplayed("of a parameter");
 }
 
 int TirSchedule::new_node(int parent, std::size_t position) {
@@ -453,10 +464,7 @@ void TirSchedule::compute_at(int block, int loop, bool keeps_unit_loops, bool la
   for (Axis& axis : moved.axes) axis.at = {};
   for (std::size_t d = 0; d < moved.target.size(); ++d) {
     if (!region.moves_alike[d]) throw NotReplayed("consumers of different parts");
-    const Affine& form = moved.target[d];
-    if (form.terms.size() != 1 || !(form == Affine::variable(form.terms[0].variable)))
-      throw NotReplayed("a block that does not store at its axes");
-    Axis& axis = moved.axes[std::size_t(form.terms[0].variable)];
+    Axis& axis = moved.axes[axis_in(moved.target[d])];
     axis.at = region.outer[d] + Affine(region.inner[d].low);
     axis.extent = region.inner[d].width();
   }
@@ -485,11 +493,9 @@ void TirSchedule::reverse_compute_at(int block, int loop, bool keeps_unit_loops,
     for (const Access& load : moved.value.loads) {
       if (load.tensor != tensor) continue;
       for (std::size_t d = 0; d < load.index.size(); ++d) {
-        const Affine& form = load.index[d];
-        if (form.is_constant()) continue;
-        if (!(form == Affine::variable(form.terms[0].variable)) || !region.moves_alike[d] || load.padded)
-          throw NotReplayed("a block that does not read at its axes");
-        const std::size_t a = std::size_t(form.terms[0].variable);
+        if (load.index[d].is_constant()) continue;
+        const std::size_t a = axis_in(load.index[d]);
+        if (!region.moves_alike[d] || load.padded) throw NotReplayed("producers of different parts");
         Axis& axis = axes[a];
         const Affine begin = region.outer[d] + Affine(region.inner[d].low);
         if (placed[a] && (!(axis.at == begin) || axis.extent != region.inner[d].width()))
@@ -509,6 +515,7 @@ void TirSchedule::reverse_compute_at(int block, int loop, bool keeps_unit_loops,
 void TirSchedule::compute_inline(int block) {
   const Block inlined = block_at(block);
   if (inlined.combine != Combine::none) throw NotReplayed("a reduction inlined");
+  check_temporary(inlined.tensor);
   const std::vector<int> readers = consumers(block);
   if (readers.empty()) throw NotReplayed("no consumer");
   for (const int reader : readers) {
@@ -518,9 +525,7 @@ void TirSchedule::compute_inline(int block) {
       if (load.padded) throw NotReplayed("a padded load of it");
       std::vector<Affine> axes(inlined.axes.size());
       for (std::size_t d = 0; d < inlined.target.size(); ++d) {
-        const Affine& form = inlined.target[d];
-        if (form.is_constant()) continue;
-        axes[std::size_t(form.terms[0].variable)] = load.index[d];
+        if (!inlined.target[d].is_constant()) axes[axis_in(inlined.target[d])] = load.index[d];
       }
       return codegen::as_stored(computation_, inlined.tensor, codegen::substitute(inlined.value, axes));
     });
@@ -536,16 +541,14 @@ void TirSchedule::reverse_compute_inline(int block) {
   Block& by = block_at(writers[0]);
   const Block& inlined = block_at(block);
   if (by.combine != Combine::none || inlined.combine != Combine::none) throw NotReplayed("a reduction inlined");
+  check_temporary(by.tensor);
   // The axes of the consumer over those of the producer, from the elements that it reads.
   std::vector<Affine> axes(inlined.axes.size());
   for (const Access& load : inlined.value.loads) {
     if (load.tensor != by.tensor) continue;
     for (std::size_t d = 0; d < load.index.size(); ++d) {
-      const Affine& form = load.index[d];
-      if (form.is_constant()) continue;
-      if (!(form == Affine::variable(form.terms[0].variable)) || load.padded)
-        throw NotReplayed("a block that does not read at its axes");
-      axes[std::size_t(form.terms[0].variable)] = by.target[d];
+      if (load.padded) throw NotReplayed("a padded load of it");
+      if (!load.index[d].is_constant()) axes[axis_in(load.index[d])] = by.target[d];
     }
   }
   for (std::size_t a = 0; a < axes.size(); ++a)
@@ -627,7 +630,7 @@ void TirSchedule::transform_layout(int block, std::int64_t buffer, bool is_writt
   }
   codegen::Tensor& stored = computation_.tensors[std::size_t(tensor)];
   Layout& layout = layouts_[std::size_t(tensor)];
-  if (stored.role != codegen::Role::temporary) throw NotReplayed("the layout of a parameter");
+  check_temporary(tensor);
   if (layout.is_given || map.dimensions != stored.shape.size())
     throw NotReplayed("a second layout, or of another rank");
   layout = {true, map};

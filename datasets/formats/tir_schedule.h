@@ -99,6 +99,7 @@ class TirSchedule {
   Block& block_at(int node) { return blocks_[block_number(node)]; }
   const Block& block_at(int node) const { return blocks_[block_number(node)]; }
   void check_loop(int node) const;
+  void check_temporary(int tensor) const;
   int new_node(int parent, std::size_t position);
   int new_digit(std::string name, std::int64_t extent);
   std::int64_t extent_of(int loop) const;
