@@ -22,6 +22,7 @@ using codegen::Value;
 
 // More than any real trace makes; they bound what a hostile one costs.
 constexpr std::size_t most_nodes = 4096, most_digits = 4096, most_tensors = 256, most_value_nodes = 1000;
+constexpr std::int64_t most_lanes = 1024;
 
 // Which axis a form is.
 std::size_t axis_in(const Affine& form) {
@@ -252,6 +253,27 @@ void TirSchedule::cut_digit(int digit, std::int64_t inner) {
 
 // --- loops
 
+// One block, which reduces nothing: what is split of it matters for speed alone.
+bool TirSchedule::is_elementwise(int loop) const {
+  const std::vector<int> inside = child_blocks(loop);
+  return inside.size() == 1 && block_at(inside[0]).combine == Combine::none;
+}
+
+// The largest factor, at most this one, that ends between digits or divides one.
+std::int64_t TirSchedule::near(int loop, std::int64_t factor) const {
+  if (factor > most_lanes) throw NotReplayed("a factor out of range");
+  std::int64_t found = 1;
+  const std::vector<int>& digits = at(loop).digits;
+  for (std::size_t d = digits.size(); d-- > 0;) {
+    const std::int64_t extent = digits_[std::size_t(digits[d])].extent;
+    std::int64_t part = std::min(extent, factor / found);
+    while (extent % part != 0) --part;
+    found *= part;
+    if (part != extent) break;
+  }
+  return found;
+}
+
 std::vector<int> TirSchedule::split(int loop, std::vector<std::int64_t> factors) {
   check_loop(loop);
   const std::int64_t extent = extent_of(loop);
@@ -260,11 +282,12 @@ std::vector<int> TirSchedule::split(int loop, std::vector<std::int64_t> factors)
     if (factor < 0 || __builtin_mul_overflow(product, std::max<std::int64_t>(factor, 1), &product))
       throw NotReplayed("a factor out of range");
   }
-  if (factors.empty() || std::count(factors.begin(), factors.end(), 0) > 1 || product > extent || extent % product != 0)
+  const std::int64_t open = std::count(factors.begin(), factors.end(), 0);
+  if (open == 1 && factors.size() == 2 && factors[0] == 0 && is_elementwise(loop))
+    product = factors[1] = near(loop, product);
+  if (factors.empty() || open > 1 || product > extent || extent % product != 0 || (open == 0 && product != extent))
     throw NotReplayed("factors that do not divide the loop");
   std::replace(factors.begin(), factors.end(), std::int64_t(0), extent / product);
-  if (product != extent && std::find(factors.begin(), factors.end(), extent / product) == factors.end())
-    throw NotReplayed("factors that do not divide the loop");
 
   const std::string name = at(loop).digits.size() == 1 ? digits_[std::size_t(at(loop).digits[0])].name : "";
   // From the inside out: whole digits, and the inner part of the one where a factor ends.

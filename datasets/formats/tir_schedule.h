@@ -3,7 +3,7 @@
 // traces number them.
 //
 // A loop is a list of digits, each a variable of its own: fusing joins lists, splitting cuts them, so that indices stay
-// affine. A split that cuts a digit into parts that do not divide it is not expressed.
+// affine. A split that cuts a digit into parts that do not divide it is not expressed, but for element-wise nests.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,8 @@ class TirSchedule {
   std::vector<int> consumers(int block) const;
   std::vector<int> producers(int block) const;
 
-  // A factor of 0 is what the others leave.
+  // A factor of 0 is what the others leave. An element-wise nest that is split into that and a vector, where no loop
+  // ends or not without a rest, is split at the nearest place before.
   std::vector<int> split(int loop, std::vector<std::int64_t> factors);
   int fuse(const std::vector<int>& loops);
   void reorder(const std::vector<int>& loops);
@@ -110,6 +111,8 @@ class TirSchedule {
   std::vector<bool> spatial_digits(const Block& block) const;
   std::vector<codegen::Affine> axes_at(const Block& block) const;
   std::vector<codegen::Interval> ranges() const;
+  bool is_elementwise(int loop) const;
+  std::int64_t near(int loop, std::int64_t factor) const;
   std::vector<int> tensors_read(const Block& block) const;
   std::vector<int> blocks_writing(int tensor) const, blocks_reading(int tensor) const;
   void cut_digit(int digit, std::int64_t inner);

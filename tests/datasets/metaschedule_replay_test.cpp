@@ -371,6 +371,26 @@ run
 )");
 }
 
+// TVM's vectors of 16 run over rows of 12: here they end with the row.
+TEST(MetaScheduleReplay, ElementWiseNestsAreCutNearby) {
+  const char* const trace = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetBlock", [], ["D", "main"], ["b1"]],
+  ["GetBlock", [], ["E", "main"], ["b2"]], ["ReverseComputeInline", ["b2"], [], []],
+  ["GetLoops", ["b1"], [], ["l0", "l1"]], ["Fuse", ["l0", "l1"], [1], ["l2"]],
+  ["Split", ["l2", null, {}], [1], ["l3", "l4"]], ["Parallel", ["l3"], [], []], ["Vectorize", ["l4"], [], []],
+  ["GetLoops", ["b0"], [], ["l5", "l6", "l7"]], ["DecomposeReduction", ["b0", "l7"], [], ["b3"]])";
+  std::vector<std::pair<std::string, std::string>> traces;
+  for (const int lanes : {16, 12, 8, 24, 5}) traces.emplace_back(fmt::format(fmt::runtime(trace), lanes), "");
+  const Imported in = replay(epilogue(), traces);
+  ASSERT_EQ(in.counts.templates.at("C_D_E").with_program, 5) << reasons_of(in);
+  const std::string_view loops[] = {"  for i 8 parallel\n    for j 12 vector\n      E",
+                                    "  for i 8 parallel\n    for j 12 vector\n      E",
+                                    "  for i 8 parallel\n    for j.0 2 parallel\n      for j.1 6 vector\n        E",
+                                    "  for i.0 4 parallel\n    for i.1 2 unrolled\n      for j 12 vector\n        E",
+                                    "  for i 8 parallel\n    for j.0 3 parallel\n      for j.1 4 vector\n        E"};
+  for (std::size_t row = 0; row < std::size(loops); ++row)
+    EXPECT_TRUE(contains(program_of(in, row), loops[row])) << program_of(in, row);
+}
+
 TEST(MetaScheduleReplay, WhatIsNotReplayedKeepsItsDecisions) {
   const std::string begin = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetLoops", ["b0"], [], ["l0", "l1", "l2"]])";
   const std::pair<std::string, const char*> traces[] = {
@@ -380,6 +400,7 @@ TEST(MetaScheduleReplay, WhatIsNotReplayedKeepsItsDecisions) {
       {R"(["Split", ["l0", 3, null], [1], ["l3", "l4"]])", "Split: factors that do not divide the loop"},
       {R"(["Split", ["l0", null, null], [1], ["l3", "l4"]])", "Split: factors that do not divide the loop"},
       {R"(["Split", ["l0", 99999999999, 99999999999], [1], ["l3", "l4"]])", "Split: a factor out of range"},
+      {R"(["Split", ["l0", 2, 2], [1], ["l3", "l4"]])", "Split: factors that do not divide the loop"},
       {R"(["Split", ["l0", -2, -4], [1], ["l3", "l4"]])", "Split: a factor out of range"},
       {R"(["Fuse", ["l0", "l1"], [1], ["l3"]], ["Split", ["l3", 12, 8], [1], ["l4", "l5"]])",
        "Split: a split across fused loops"},
