@@ -236,6 +236,32 @@ TEST(MetaScheduleReplay, VectorsOfPadding) {
   EXPECT_TRUE(contains(program_of(in, 1), "  for i1 2\n    for i2 6\n      for i3 6 unrolled\n        P"));
 }
 
+TEST(MetaScheduleReplay, PaddingOfATemporary) {
+  TirText tir(Release::with_buffer_map);
+  const int x = tir.buffer("X", {8}), r = tir.buffer("R", {8}), y = tir.buffer("Y", {10});
+  Axes plain{{"i", 8}}, padded{{"j", 10}};
+  tir.axes(plain);
+  tir.axes(padded);
+  const int i = plain[0].variable, j = padded[0].variable;
+  const int first = tir.nest("R", plain, r, tir.binary("Add", tir.load(x, {i}), tir.real(1)));
+  const int inside = tir.binary("And", tir.binary("GE", j, tir.integer(1)), tir.binary("GT", tir.integer(9), j));
+  const int moved = tir.load(r, {tir.binary("Sub", j, tir.integer(1))});
+  const int second = tir.nest("Y", padded, y, tir.call("if_then_else", {inside, moved, tir.real(3)}));
+  const std::string module = tir.packed(tir.module({x, y}, tir.sequence({first, second})));
+  const char* const inlined = R"(["GetBlock", [], ["R", "main"], ["b0"]], ["ComputeInline", ["b0"], [], []])";
+  const Imported in = replay(module, {{"", ""}, {inlined, ""}});
+  EXPECT_EQ(program_of(in), R"(buffer X f32 [8] input
+buffer Y f32 [10] output
+buffer R f32 [8] temporary
+run
+  for i 8
+    R[i] = X[i] + 1
+  for j 10
+    Y[j] = select(position(j - 1) >= 0, select(position(j - 1) < 8, R[at(min(max(position(j - 1), 0), 7))], 3), 3)
+)");
+  EXPECT_EQ(reasons_of(in), "ComputeInline: a padded load of it (1)\n");
+}
+
 TEST(MetaScheduleReplay, DepthwiseWithoutPadding) {
   const char* const trace = R"(["GetSBlock", [], ["P", "main"], ["b0"]], ["GetSBlock", [], ["Y", "main"], ["b1"]],
   ["ComputeInline", ["b0"], [], []], ["GetLoops", ["b1"], [], ["l0", "l1", "l2", "l3", "l4", "l5"]],
