@@ -101,16 +101,27 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
   return seconds;
 }
 
+[[noreturn]] void refuse_forms(const TunedNetwork& tuned) {
+  throw base::UserError(tuned.folder.string(),
+                        "another graft divided this model into kernels otherwise; tune it in another folder");
+}
+
 // UserError if another graft's plan had other buffers.
 graph::InBlocks in_blocks_of(const TunedNetwork& tuned, const graph::Forms& forms) {
   graph::InBlocks in_blocks(forms.block.size());
   for (const int buffer : tuned.in_blocks) {
     if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
-      throw base::UserError(tuned.folder.string(),
-                            "another graft stored the values of this model otherwise; tune it in another folder");
+      refuse_forms(tuned);
     in_blocks[std::size_t(buffer)] = true;
   }
   return in_blocks;
+}
+
+// UserError if kernels of the plan are not one where the tuned network's are.
+void check_fused(const TunedNetwork& tuned, const graph::Plan& plan) {
+  std::set<int> fused;
+  for (const graph::Plan::Call& call : plan.calls) fused.insert(call.fused.begin(), call.fused.end());
+  if (fused != tuned.fused) refuse_forms(tuned);
 }
 
 // The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
@@ -133,6 +144,7 @@ class NetworkSearch {
     const bool are_chosen = out_.layouts_chosen && layouts_.any();
     out_.complete = true;
     form_ = are_chosen ? NetworkForm{out_.fused, in_blocks_of(out_, layouts_.forms(out_.fused))} : layouts_.first();
+    if (are_chosen) check_fused(out_, layouts_.plan(form_));
     if (layouts_.kernels().empty()) return;
     const TuneAllResult tuned = tune_all(all_forms(are_chosen), monitor_);
     out_.complete = tuned.complete;
@@ -259,6 +271,7 @@ Network read_network(const std::filesystem::path& model, const NetworkOptions& o
 
 Network network_of(const TunedNetwork& tuned) {
   Network network = read_network(tuned.model, tuned.options, tuned.platform.target, tuned.fused);
+  check_fused(tuned, network.plan);
   if (tuned.in_blocks.empty()) return network;
   const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
   network.plan = graph::laid_out(network.plan, forms, in_blocks_of(tuned, forms));

@@ -86,8 +86,8 @@ struct TunedNetwork {
   bool complete = false;                   // false: stopped; the same request continues it
 };
 
-// The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan had other
-// buffers.
+// The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan has other
+// buffers, or other places where kernels may be one.
 Network network_of(const TunedNetwork& tuned);
 
 // The default folder: "runs/network-MODEL-PLATFORM".

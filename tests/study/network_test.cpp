@@ -247,6 +247,7 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
   for (const std::set<int>& choice : {std::set<int>(), fused}) {
     choose(before, choice);
     ++request.trials_by_kernel;
+    request.each.library = folder / (choice.empty() ? "separate-library" : "fused-library");
     const TunedNetwork kept = tune_network(request, monitor);
     EXPECT_EQ(kept.fused, choice);
     EXPECT_EQ(network_of(kept).plan.calls.size(), choice.empty() ? separate_calls : fused_calls);
@@ -254,7 +255,20 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
     ASSERT_TRUE(made.results.has_value());
     EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
     EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
+
+    // Elsewhere, what is known decides, without a search.
+    NetworkRequest elsewhere = request;
+    elsewhere.each.out = folder / (choice.empty() ? "separate" : "fused");
+    elsewhere.each.space.layouts = codegen::Layouts::given;
+    const TunedNetwork again = tune_network(elsewhere, monitor);
+    EXPECT_EQ(again.fused, choice);
+    for (const NetworkKernel& kernel : again.kernels) EXPECT_EQ(kernel.trials, 0) << kernel.label;
   }
+
+  // Another graft's plan.
+  choose(before, {1000});
+  EXPECT_THROW(network_of(read_tuned_network(folder / "run")), base::UserError);
+  EXPECT_THROW(tune_network(request, monitor), base::UserError);
 }
 
 // An inverted residual, and its input as ONNX has it.
