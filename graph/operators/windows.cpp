@@ -176,6 +176,10 @@ struct Phases {
         taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {}
 };
 
+// A group with fewer results' channels has vectors along places: no axis of places is contiguous where phases are
+// neighbours, so each phase has its sums to itself, and they are put together afterwards.
+constexpr std::int64_t few_channels = 8;
+
 // Where results begin within a window (`offset`), there are fewer sums with weights that are zeros, but places beyond
 // the results, so that these are copied.
 void sums_in_phases(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
@@ -225,18 +229,29 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   kept.push_back("o");
   if (w_is_copied)
     expression.stage("W", call.type(0), weight_axes, fmt::format("pad({})", expression.operand(1, weight)));
-  // What is copied has the channels innermost, too.
-  if (aligned) std::rotate(element.begin() + 1, element.begin() + 2, element.end());
+  // What is copied has the channels innermost, too, unless they are few: then places are, phase by phase.
+  const bool has_few = by.out < few_channels;
+  if (aligned && !has_few) std::rotate(element.begin() + 1, element.begin() + 2, element.end());
   const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
-  expression.stage(aligned ? "S" : result, call.type(0), axes,
-                   fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
-                               w_is_copied ? load("W", kept) : expression.operand(1, w)),
-                   "+=", reduced, element);
+  const std::string value = fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
+                                        w_is_copied ? load("W", kept) : expression.operand(1, w));
+  const std::string whole = aligned ? "S" : result;  // all places
+  if (has_few) {
+    const auto place = [&](const Axis& axis) { return axis.name[0] == 'e' ? 0 : axis.name[0] == 'q' ? 2 : 1; };
+    Axes by_phase = axes;
+    std::stable_sort(by_phase.begin() + 1, by_phase.end(),
+                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    expression.stage("R", call.type(0), by_phase, value, "+=", reduced);
+    expression.stage(whole, call.type(0), axes, load("R", index_of(by_phase)), "=", {}, element);
+  } else {
+    expression.stage(whole, call.type(0), axes, value, "+=", reduced, element);
+  }
   if (!aligned) return;
   const Axes all = joined({{"b", by.batch}, {"c", by.groups * by.out}}, spatial_axes(windows));
   Index place = {"b"};
+  if (has_few) place.push_back("c");
   for (std::size_t d = 0; d < windows.size(); ++d) place.push_back(form(1, fmt::format("y{}", d), phases[d].offset));
-  place.push_back("c");
+  if (!has_few) place.push_back("c");
   expression.stage(result, call.type(0), all, load("S", place));
 }
 

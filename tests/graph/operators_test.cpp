@@ -144,8 +144,8 @@ TEST(Operators, TransposedConvolutions) {
   std::mt19937 random(3);
   const auto upto = [&](int most) { return std::int64_t(random() % unsigned(most)); };
   for (int round = 0; round < 40; ++round) {
-    const std::int64_t groups = 1 + upto(2), in = 1 + upto(2), out = 1 + upto(2), length = 3 + upto(4),
-                       kernel = 1 + upto(3);
+    const std::int64_t groups = 1 + upto(2), in = 1 + upto(2), out = 1 + upto(2) + (round % 3 == 0 ? 7 : 0),
+                       length = 3 + upto(4), kernel = 1 + upto(3);
     const std::int64_t stride = 1 + upto(3), dilation = 1 + upto(2), begin = upto(2), end = upto(2),
                        more = upto(int(stride));
     const std::int64_t extent = stride * (length - 1) + more + dilation * (kernel - 1) + 1 - begin - end;
