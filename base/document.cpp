@@ -641,6 +641,14 @@ Document parse_json(std::string_view text, std::string_view name) {
 }
 
 Document parse_yaml(std::string_view text, std::string_view name) {
+  // The library takes any bytes, and what is then written would not be read again.
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0)
+      refuse(fmt::format("{}:{}", name, 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(at), '\n')),
+             "not UTF-8");
+    at += length;
+  }
   YamlEvents events(name);
   std::istringstream stream{std::string(text)};
   try {

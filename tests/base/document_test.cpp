@@ -300,6 +300,28 @@ TEST(Json, survives_damaged_text) {
   }
 }
 
+TEST(Document, IsUtf8) {
+  for (const bool yaml : {true, false}) {
+    const auto refusal = [&](const std::string& text) -> std::string {
+      try {
+        yaml ? parse_yaml(text, "f") : parse_json(text, "f");
+      } catch (const UserError& error) {
+        return error.what();
+      }
+      return "";
+    };
+    EXPECT_EQ(refusal("[\"\xc3\xa9\"]"), "");
+    for (const char* const odd : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80"})
+      EXPECT_NE(refusal(std::string("[1,\n\"") + odd + "\"]"), "") << yaml << odd;
+  }
+  try {
+    parse_yaml("a: 1\nb: \xff\n", "f");
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_STREQ(error.what(), "f:2: not UTF-8");
+  }
+}
+
 TEST(Yaml, reads_scalars_by_the_core_schema) {
   const auto one = [](const std::string& text) { return parse_yaml(text, "f"); };
   EXPECT_EQ(one("true"), Document(true));
