@@ -165,23 +165,30 @@ void sums_of_spread(const Call& call, Expression& expression, const std::vector<
 }
 
 // Sums along one dimension without zeros between inputs: place s*q + e, of stride s, is result s*q + e - offset, and
-// sums the inputs q - v, v from `first` on, times the weights s*v + e + shift, which are zeros beyond the window.
+// sums the inputs q - v, v from `first` on, times the weights s*v + e + shift, which are zeros beyond the window. In
+// steps of two with an offset of one the phases are counted from the results: place 2*q + e is result 2*q + e, and sums
+// the inputs q + e - v times the weights 2*v + 1 - e + shift, so that no place is beyond the results.
 struct Phases {
-  std::int64_t offset, shift, first, taps;
+  std::int64_t offset;
+  bool from_results;
+  std::int64_t shift, first, taps;
 
   Phases(const Window& window, bool aligned)
       : offset(aligned ? window.begin % window.stride : 0),
+        from_results(offset == 1 && window.stride == 2),
         shift(window.begin - offset),
         first(-((window.stride - 1 + shift) / window.stride)),
-        taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {}
+        taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {
+    if (from_results) offset = 0;
+  }
 };
 
 // A group with fewer results' channels has vectors along places: no axis of places is contiguous where phases are
 // neighbours, so each phase has its sums to itself, and they are put together afterwards.
 constexpr std::int64_t few_channels = 8;
 
-// Where results begin within a window (`offset`), there are fewer sums with weights that are zeros, but places beyond
-// the results, so that these are copied.
+// Where results begin within a window (`offset`), there are fewer sums with weights that are zeros, but there may be
+// places beyond the results, so that these are copied.
 void sums_in_phases(const Call& call, Expression& expression, const std::vector<Window>& windows, const Channels& by) {
   const auto phases_of = [&](bool aligned) {
     std::vector<Phases> phases;
@@ -206,18 +213,19 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   bool x_is_padded = false, w_is_copied = false;
   for (std::size_t d = 0; d < windows.size(); ++d) {
     const Window& window = windows[d];
-    const auto& [offset, shift, first, taps] = phases[d];
+    const auto& [offset, from_results, shift, first, taps] = phases[d];
     const std::int64_t s = window.stride, steps = (window.output + offset + s - 1) / s;
     const std::string q = fmt::format("q{}", d), e = fmt::format("e{}", d), v = fmt::format("v{}", d);
     axes.push_back({q, steps});
     axes.push_back({e, s});
     reduced.push_back({v, taps});
     element.push_back(fmt::format("{} + {}", form(s, q), e));
-    x.push_back(fmt::format("{} - {}", form(1, q, -first), v));
-    x_is_padded |= first + taps - 1 > 0 || steps - 1 - first >= window.input;
+    x.push_back(fmt::format("{}{} - {}", form(1, q, -first), from_results ? " + " + e : "", v));
+    x_is_padded |= first + taps - 1 > 0 || steps - 1 + std::int64_t(from_results) - first >= window.input;
     weight_axes.push_back({e, s});
     weight_axes.push_back({v, taps});
-    weight.push_back(fmt::format("{} + {}", form(s, v, s * first + shift), e));
+    weight.push_back(from_results ? fmt::format("{} - {}", form(s, v, s * first + shift + 1), e)
+                                  : fmt::format("{} + {}", form(s, v, s * first + shift), e));
     w_is_copied |= (s > 1 && taps > 1) || s * first + shift < 0 || s * (first + taps) + shift - 1 >= window.kernel;
     kept.push_back(e);
     kept.push_back(v);
@@ -235,7 +243,10 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
   const std::string value = fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
                                         w_is_copied ? load("W", kept) : expression.operand(1, w));
-  const std::string whole = aligned ? "S" : result;  // all places
+  bool is_copied = aligned && !has_few;
+  for (std::size_t d = 0; d < windows.size(); ++d)
+    is_copied |= aligned && (phases[d].offset > 0 || windows[d].output % windows[d].stride != 0);
+  const std::string whole = is_copied ? "S" : result;  // all places
   if (has_few) {
     const auto place = [&](const Axis& axis) { return axis.name[0] == 'e' ? 0 : axis.name[0] == 'q' ? 2 : 1; };
     Axes by_phase = axes;
@@ -246,7 +257,7 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   } else {
     expression.stage(whole, call.type(0), axes, value, "+=", reduced, element);
   }
-  if (!aligned) return;
+  if (!is_copied) return;
   const Axes all = joined({{"b", by.batch}, {"c", by.groups * by.out}}, spatial_axes(windows));
   Index place = {"b"};
   if (has_few) place.push_back("c");
