@@ -26,12 +26,17 @@ const dnnl::engine& engine() {
   return cpu;
 }
 
+struct Reorder {
+  dnnl::memory from, to;
+  dnnl::reorder primitive{from, to};
+};
+
 // A primitive with its operands.
 struct Job {
   std::vector<std::unique_ptr<Memory>> memory;
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;
-  std::optional<std::pair<dnnl::memory, dnnl::memory>> before, after;  // reorders of the input and of the output
+  std::optional<Reorder> before, after;  // of the input and of the output
   dnnl::stream stream{engine()};
 
   dnnl::memory tensor(const dnnl::memory::desc& desc) {
@@ -39,9 +44,9 @@ struct Job {
     return {desc, engine(), memory.back()->data()};
   }
   void run() {
-    if (before) dnnl::reorder(before->first, before->second).execute(stream, before->first, before->second);
+    if (before) before->primitive.execute(stream, before->from, before->to);
     primitive.execute(stream, arguments);
-    if (after) dnnl::reorder(after->first, after->second).execute(stream, after->first, after->second);
+    if (after) after->primitive.execute(stream, after->from, after->to);
     stream.wait();
   }
   void reorder(dnnl::memory& from, dnnl::memory& to) {
@@ -146,8 +151,8 @@ std::optional<Contender> convolution_contender(const Problem& problem, const Con
   if (layouts.outside) {
     given = job->tensor(f32(x_dims, *layouts.outside));
     result = job->tensor(f32(y_dims, *layouts.outside));
-    job->before = {given, source};
-    job->after = {destination, result};
+    job->before = Reorder{given, source};
+    job->after = Reorder{destination, result};
   }
   job->reorder(plain_x, given);
 

@@ -396,9 +396,9 @@ class Parts {
     return codegen::schedules_together(codegen::with_padding_stages(computation), target_);
   }
 
-  // Whether the space can take what a part and its reader become, and they are to become it if that is a choice, which
-  // is noted.
-  bool may_be_one(int from, int reader, const codegen::Computation& both) {
+  // Whether a part and its reader become one: the space can take it, and where that is a choice, it is made so. The
+  // choice is noted with the reader.
+  bool decide_fusion(int from, int reader, const codegen::Computation& both) {
     if (!is_schedulable(both)) return false;
     std::vector<int>& fused = parts_[std::size_t(reader)]->fused;
     if (!fused.empty() || !parts_[std::size_t(from)]->fused.empty() ||
@@ -411,7 +411,7 @@ class Parts {
 
   bool take(int from, int reader) {
     std::optional<Part> both = merged(parts_[std::size_t(from)]->part, parts_[std::size_t(reader)]->part);
-    if (!both || !may_be_one(from, reader, both->computation)) return false;
+    if (!both || !decide_fusion(from, reader, both->computation)) return false;
     become(std::move(*both), from, reader);
     return true;
   }
@@ -425,7 +425,7 @@ class Parts {
       if (first < 0 || all.size() != 1 || all.front() != between) continue;
       std::optional<Part> two = merged(parts_[std::size_t(between)]->part, parts_[std::size_t(reader)]->part);
       std::optional<Part> three = two ? merged(parts_[std::size_t(first)]->part, divided_last(*two)) : std::nullopt;
-      if (!three || !may_be_one(between, reader, (three = without_copies(*three))->computation)) continue;
+      if (!three || !decide_fusion(between, reader, (three = without_copies(*three))->computation)) continue;
       become(std::move(*two), between, reader);
       become(std::move(*three), first, reader);
       return true;

@@ -20,8 +20,8 @@ struct Group {
   std::vector<int> nodes;            // of the graph, in its order
 };
 
-// Where two groups become one that need not: times decide (codegen::is_fused_by_choice), so that a caller says where
-// they do. A place is the value that the one group gives to the other.
+// Optional fusions (codegen::is_fused_by_choice): the caller lists the values at which they are made, since measured
+// times decide. A value is what the one group gives to the other.
 struct Fusions {
   bool all = false;
   std::set<int> values;

@@ -100,6 +100,8 @@ class SideBySide final : public Measurer {
           },
           round.monitor);
       return true;
+    } catch (const base::Stopped&) {
+      throw;
     } catch (const base::Failure& failure) {
       const std::lock_guard lock(round.mutex);
       round.failed.push_back(member);

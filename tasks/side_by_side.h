@@ -10,9 +10,9 @@
 namespace graft::tasks {
 
 // One thread for each of the members, at least one. Results are passed on from the calling thread as they come, not in
-// the order of the batch. A member that throws a Failure (a board that does not answer) is left out from then on, with
-// a note, and what it was to measure is measured by another; the last one's, and whatever else a member throws, ends
-// all of them, and is thrown on.
+// the order of the batch. A member that throws a Failure (its default configuration fails, its program cannot be
+// started) is left out from then on, with a note, and what it was to measure is measured by another; the last one's,
+// and whatever else a member throws, ends all of them, and is thrown on.
 std::unique_ptr<Measurer> side_by_side(std::vector<std::unique_ptr<Measurer>> members);
 
 }  // namespace graft::tasks

@@ -301,6 +301,7 @@ class Rewriter {
     for (std::size_t d = 0; d < shape.size(); ++d) {
       if (stage.axes[d].extent != shape[d]) return fmt::format("{} reads a part of {} only", step.subject, step.stage);
     }
+    StagePlan* const within = computes_both(head, consumer);
     bool reads = false;
     for (const Access& access : stage.value.loads) {
       if (access.tensor == stage_->tensor) {
@@ -313,9 +314,10 @@ class Rewriter {
       }
       const int writer = computation_.stage_writing(access.tensor);
       if (writer >= head) return fmt::format("{} needs a stage after {}", step.subject, name_of_stage(head));
+      if (writer >= 0 && within != nullptr && plans_[std::size_t(writer)].is_computed)
+        return fmt::format("{} reads {}, which is computed above the same loops", step.subject, name_of_stage(writer));
     }
     if (!reads) return fmt::format("{} does not read {}", step.subject, step.stage);
-    StagePlan* const within = computes_both(head, consumer);
     if (plans_[std::size_t(consumer)].is_computed && within == nullptr)
       return fmt::format("{} is already computed elsewhere", step.subject);
     for (std::size_t other = 0; other < computation_.stages.size(); ++other) {

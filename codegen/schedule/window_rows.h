@@ -20,7 +20,7 @@ class WindowRows {
 
   // Whether the computation is such a chain: two sums of products, of which the first one sums windows alone, and the
   // second one reads what the first one and element-wise stages give, one row for each of its own; element-wise stages
-  // at the end, copies that pad at the beginning. Results of both sums lie side by side in vectors.
+  // at the end, copies that pad at the beginning. Both sums have vectors along their last axis.
   bool applies() const { return row_ >= 0; }
 
   SketchSpace sketch() const;  // if it applies

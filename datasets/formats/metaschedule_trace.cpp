@@ -114,7 +114,14 @@ class Replay {
   int node(const Item& item) const {
     const auto found = nodes_.find(item.text);
     if (item.kind != Item::Kind::text || found == nodes_.end()) throw NotReplayed("a block or loop is missing");
+    if (found->second < 0) throw NotReplayed("a location where no loop is");
     return found->second;
+  }
+  // A loop, or `inlined` or `at_root`.
+  int location(const Item& item) const {
+    const auto found = nodes_.find(item.text);
+    const bool is_none = item.kind == Item::Kind::text && found != nodes_.end() && found->second < 0;
+    return is_none ? found->second : node(item);
   }
   int node_at(const Instruction& instruction, std::size_t i) const { return node(item(instruction.inputs, i)); }
   // A number, or the name of one.
@@ -190,7 +197,7 @@ class Replay {
     } else if (name == "AddUnitLoop") {
       one(schedule_.add_unit_loop(node_at(instruction, 0)));
     } else if (name == "ComputeAt" || name == "ReverseComputeAt") {
-      const int block = node_at(instruction, 0), loop = node_at(instruction, 1);
+      const int block = node_at(instruction, 0), loop = location(item(inputs, 1));
       const bool is_reverse = name == "ReverseComputeAt";
       const bool keeps = number_at(attributes, 0) != 0, last = attributes.size() < 2 || number_at(attributes, 1) != -2;
       if (attributes.size() > 1 && number_at(attributes, 1) >= 0) throw NotReplayed("at a place by number");

@@ -25,7 +25,8 @@ using codegen::Combine;
 using codegen::Op;
 using codegen::Value;
 
-constexpr std::size_t most_bytes = std::size_t(1) << 24, most_nodes = 100'000, most_loops = 64, most_index_nodes = 1000;
+constexpr std::size_t most_bytes = std::size_t(1) << 24, most_nodes = 100'000, most_loops = 64, most_index_nodes = 1000,
+                      most_items = 4096, longest_name = 120;
 constexpr int deepest_expression = 200, most_visits = 100'000;
 // For extents and coefficients: sums of products of two of them, one for each loop, fit into 64 bits.
 constexpr std::int64_t largest_number = std::int64_t(1) << 28;
@@ -112,6 +113,7 @@ class Graph {
     std::vector<int> items;
     const Document* data = at(node).find("data");
     if (data == nullptr) return items;  // of old releases: empty
+    if (data->as_list().size() > most_items) throw Unread{"a list that is longer than any real one"};
     for (const Document& item : data->as_list()) items.push_back(node_in(item));
     return items;
   }
@@ -280,11 +282,14 @@ class Reader {
 #undef X
     };
     std::string name = name_for(text);
-    while (words.contains(name) || taken.contains(name) || tensor_names_.contains(name)) name += '_';
+    while (words.contains(name) || taken.contains(name) || tensor_names_.contains(name)) {
+      name += '_';
+      if (name.size() > longest_name) throw Unread{"names that repeat"};
+    }
     return name;
   }
 
-  // A number of later releases, where a buffer is a variable of a type.
+  // The tensor's number. In later releases a buffer is a variable with a buffer's type.
   int tensor_of(int buffer) {
     if (const auto known = tensors_.find(buffer); known != tensors_.end()) return known->second;
     const bool is_variable = graph_.kind(buffer) != "Buffer";
@@ -300,7 +305,9 @@ class Reader {
     const auto found = types.find(type);
     if (found == types.end()) throw Unread{"a buffer of another type"};
     tensor.dtype = found->second;
-    for (const int extent : graph_.list(described, "shape")) tensor.shape.push_back(extent_of(extent));
+    const std::vector<int> shape = graph_.list(described, "shape");
+    if (shape.size() > most_loops) throw Unread{"a buffer of more dimensions than any real one has"};
+    for (const int extent : shape) tensor.shape.push_back(extent_of(extent));
     computation().tensors.push_back(tensor);
     return tensors_[buffer] = int(computation().tensors.size()) - 1;
   }
@@ -376,7 +383,8 @@ class Reader {
 
   void block(int realize, const std::vector<Loop>& loops) {
     const int block = graph_.to(realize, "block");
-    if (graph_.kind(graph_.to(realize, "predicate")) != "IntImm") throw Unread{"a block with a condition"};
+    const int predicate = graph_.to(realize, "predicate");
+    if (graph_.kind(predicate) != "IntImm" || graph_.integer(predicate) != 1) throw Unread{"a block with a condition"};
     const std::vector<int> iterators = graph_.list(block, "iter_vars"), values = graph_.list(realize, "iter_values");
     if (iterators.size() != values.size() || iterators.size() != loops.size())
       throw Unread{"a block whose axes are not its loops"};
@@ -434,7 +442,7 @@ class Reader {
         throw Unread{"a reduction of something else"};
       stage.combine = combine->second;
       value = graph_.to(value, "b");
-      check_start(graph_.to(block, "init"), stage);
+      check_start(graph_.to(block, "init"), stage, target);
     }
     stage.value = expression(value, 0);
     for (const Access& load : stage.value.loads)
@@ -445,8 +453,10 @@ class Reader {
   }
 
   // The start value of a reduction; TIR has the least finite number where ours is infinite.
-  void check_start(int init, const codegen::Stage& stage) const {
+  void check_start(int init, const codegen::Stage& stage, const std::vector<Affine>& target) {
     if (graph_.kind(init) != "BufferStore") throw Unread{"a reduction without a start"};
+    if (tensor_of(graph_.to(init, "buffer")) != stage.tensor || indices(graph_.list(init, "indices")) != target)
+      throw Unread{"a start of something else"};
     int value = graph_.to(init, "value");
     if (graph_.kind(value) != "FloatImm" && graph_.kind(value) != "IntImm")
       throw Unread{"a start that is not a number"};
@@ -512,18 +522,26 @@ class Reader {
     std::vector<Affine> wanted;
     conditions(arguments[0], wanted, 0);
     const std::vector<std::int64_t>& shape = computation().tensors[std::size_t(load.tensor)].shape;
-    std::size_t met = 0;
+    std::vector<bool> is_met(wanted.size(), false);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Affine& form = load.index[d];
       const codegen::Interval range = codegen::range(form, ranges_);
       const Affine below = form, above = form * -1 + Affine(shape[d] - 1);
-      const auto count_of = [&](const Affine& bound) { return std::count(wanted.begin(), wanted.end(), bound); };
-      if ((range.low < 0 && count_of(below) == 0) || (range.high >= shape[d] && count_of(above) == 0))
+      const auto meet = [&](const Affine& bound) {
+        bool found = false;
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+          if (!(wanted[i] == bound)) continue;
+          found = is_met[i] = true;
+        }
+        return found;
+      };
+      const bool is_below = meet(below), is_above = meet(above);
+      if ((range.low < 0 && !is_below) || (range.high >= shape[d] && !is_above))
         throw Unread{"a condition that is not a padding"};
       if (range.low < -largest_number || range.high > largest_number) throw Unread{"an index out of range"};
-      met += std::size_t(count_of(below) + (above == below ? 0 : count_of(above)));
     }
-    if (met != wanted.size()) throw Unread{"a condition that is not a padding"};
+    if (std::find(is_met.begin(), is_met.end(), false) != is_met.end())
+      throw Unread{"a condition that is not a padding"};
     load.padded = true;
     load.outside = graph_.number(arguments[2]);
     return Value::load(std::move(load));

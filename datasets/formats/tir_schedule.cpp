@@ -75,7 +75,8 @@ TirSchedule::TirSchedule(const TirFunction& function)
 // --- the tree
 
 std::size_t TirSchedule::block_number(int node) const {
-  if (node <= 0 || node >= int(nodes_.size()) || at(node).block < 0) throw NotReplayed("not a block");
+  if (node <= 0 || node >= int(nodes_.size()) || at(node).block < 0 || at(node).parent < 0)
+    throw NotReplayed("not a block");
   return std::size_t(at(node).block);
 }
 
@@ -830,7 +831,7 @@ int TirSchedule::rfactor(int loop, std::int64_t dimension) {
 
 // --- the program
 
-// Cuts a digit of the form so that the divisor comes to lie between two.
+// Cuts a digit of the form so that the divisor falls on a boundary between two digits.
 void TirSchedule::cut_for(const Mapped& stored) {
   for (const codegen::Term& term : stored.rest.terms) {
     const std::int64_t extent = digits_[std::size_t(term.variable)].extent, step = term.coefficient;

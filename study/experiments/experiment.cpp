@@ -92,7 +92,13 @@ Claim claim_from(const base::Document& document, const Experiment& experiment) {
   if (!(claim.share > 0)) refuse(document, "share: expected more than 0");
   claim.metric = text_at(document, "metric", of_evaluations && !of_searches ? "spearman" : "");
   const bool are_names = of_evaluations || experiment.kind == Experiment::Kind::peers;
-  const auto text_of = [&](const std::string& name) { return are_names ? name : codegen::parse_workload(name).text(); };
+  const auto text_of = [&](const std::string& name) {
+    const std::vector<std::string>& known = experiment.workloads;
+    if (experiment.kind == Experiment::Kind::peers && std::find(known.begin(), known.end(), name) == known.end())
+      refuse(document,
+             fmt::format("'{}' is not a workload of this experiment{}", name, base::did_you_mean(name, known)));
+    return are_names ? name : codegen::parse_workload(name).text();
+  };
   for (const std::string& name : texts_at(document, "only")) claim.only.push_back(text_of(name));
   if (const base::Document* const weights = document.find("weights")) {
     for (const auto& [workload, weight] : weights->as_map()) claim.weights[text_of(workload)] = weight.as_number();

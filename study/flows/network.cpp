@@ -133,12 +133,10 @@ class NetworkSearch {
         out_(out),
         monitor_(monitor),
         constants_mb_(constants_between_calls(network.plan)),
-        layouts_(network, out.platform.target,
-                 request.each.space.layouts.value_or(codegen::Layouts::free) == codegen::Layouts::free,
-                 [&](const codegen::Workload& workload) {
-                   base::QuietMonitor quiet(monitor);
-                   return known_result(search_of(workload), quiet).has_value();
-                 }) {}
+        layouts_(network, out.platform.target, !out.layouts_given, [&](const codegen::Workload& workload) {
+          base::QuietMonitor quiet(monitor);
+          return known_result(search_of(workload), quiet).has_value();
+        }) {}
 
   void run() {
     const bool are_chosen = out_.layouts_chosen && layouts_.any();
@@ -293,6 +291,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   out.model_hash = file_hash(request.model);
   out.options = request.options;
   out.platform = platform;
+  out.layouts_given = request.each.space.layouts == codegen::Layouts::given;
   if (is_network_folder(out.folder)) {
     const TunedNetwork before = read_tuned_network(out.folder);
     if (before.model_hash != out.model_hash || before.options != out.options ||
@@ -300,6 +299,10 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
       throw base::UserError(out.folder.string(),
                             "holds the result of another model, other shapes, constants or storage, or another "
                             "platform; give another folder");
+    if (before.layouts_given != out.layouts_given)
+      throw base::UserError(out.folder.string(), fmt::format("holds a result with {} layouts (--layouts); give another "
+                                                             "folder",
+                                                             before.layouts_given ? "given" : "free"));
     out.fused = before.fused;
     out.in_blocks = before.in_blocks;
     out.layouts_chosen = before.layouts_chosen;
@@ -345,6 +348,7 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     for (const base::Document& value : fused->as_list()) out.fused.insert(int(value.as_integer()));
   if (const base::Document* const in_blocks = document.find("in_blocks"))
     for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
+  if (const base::Document* const given = document.find("layouts_given")) out.layouts_given = given->as_bool();
   if (const base::Document* const chosen = document.find("layouts_chosen")) out.layouts_chosen = chosen->as_bool();
   for (const base::Document& each : document.at("kernels").as_list()) {
     NetworkKernel& kernel = out.kernels.emplace_back();
@@ -398,6 +402,7 @@ base::Document to_document(const TunedNetwork& network) {
   };
   set_numbers("fused", network.fused);
   set_numbers("in_blocks", network.in_blocks);
+  if (network.layouts_given) out.set("layouts_given", true);
   if (network.layouts_chosen) out.set("layouts_chosen", true);
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }

@@ -77,6 +77,7 @@ struct TunedNetwork {
   std::string model_hash;
   NetworkOptions options;
   tasks::Platform platform;
+  bool layouts_given = false;              // by request: none was chosen
   std::set<int> fused;                     // values at which kernels are one by choice (graph/fuse.h)
   std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
   bool layouts_chosen = false;             // and what is fused: by times of all forms of the kernels

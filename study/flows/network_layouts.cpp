@@ -103,7 +103,7 @@ void NetworkLayouts::find_candidates(const std::function<bool(const codegen::Wor
   }
 }
 
-// Kernels that are none of either all or nothing fused have no place: kernels_.size().
+// kernels_.size() for a kernel that there is only if some, but not all, fusions are made.
 std::size_t NetworkLayouts::place_of(const codegen::Workload& workload) const {
   const auto place = place_.find(workload.key());
   return place != place_.end() ? place->second : kernels_.size();

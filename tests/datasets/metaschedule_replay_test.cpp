@@ -398,6 +398,25 @@ run
 }
 
 // TVM's vectors of 16 run over rows of 12: here they end with the row.
+TEST(MetaScheduleReplay, WhatIsNoLongerThereIsNoBlock) {
+  const std::string begin = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetConsumers", ["b0"], [], ["b1"]],
+  ["GetConsumers", ["b1"], [], ["b2"]], ["ReverseComputeInline", ["b2"], [], []], )";
+  const std::pair<std::string, const char*> traces[] = {
+      {R"(["GetLoops", ["b2"], [], ["l0", "l1"]])", "GetLoops: not a block (1)\n"},
+      {R"(["ReverseComputeInline", ["b2"], [], []])", "ReverseComputeInline: not a block (1)\n"},
+      {R"(["ComputeInline", ["b2"], [], []])", "ComputeInline: not a block (1)\n"},
+      {R"(["CacheWrite", ["b2"], [0, "global"], ["b3"]])", "CacheWrite: not a block (1)\n"},
+      {R"(["GetLoops", ["b1"], [], ["l0", "l1"]], ["ComputeAt", ["b2", "l0"], [1, -1], []])",
+       "ComputeAt: not a block (1)\n"},
+      {R"(["SampleComputeLocation", ["b0"], [], ["l0"]], ["GetChildBlocks", ["l0"], [], ["b3"]])",
+       "GetChildBlocks: a location where no loop is (1)\n"},
+      {R"(["SampleComputeLocation", ["b0"], [], ["l0"]], ["AddUnitLoop", ["l0"], [], ["l1"]])",
+       "AddUnitLoop: a location where no loop is (1)\n"},
+  };
+  for (const auto& [trace, reasons] : traces)
+    EXPECT_EQ(reasons_of(replay(epilogue(), {{begin + trace, "[4, -2]"}})), reasons) << trace;
+}
+
 TEST(MetaScheduleReplay, ElementWiseNestsAreCutNearby) {
   const char* const trace = R"(["GetBlock", [], ["C", "main"], ["b0"]], ["GetBlock", [], ["D", "main"], ["b1"]],
   ["GetBlock", [], ["E", "main"], ["b2"]], ["ReverseComputeInline", ["b2"], [], []],

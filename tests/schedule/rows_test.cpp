@@ -173,6 +173,16 @@ TEST(Rows, StagesComputedAboveOneLoopAreFused) {
   const auto apart = lower(c, steps(computes + "accumulate S above l.0\nfuse S T\n"), 1);
   ASSERT_FALSE(apart.ok());
   EXPECT_TRUE(contains(apart.reason().text, "T is already computed elsewhere")) << apart.reason().text;
+  // What another stage computes there would be computed for its other readers alone.
+  const Computation two = computed(
+      "input X[6,9]; U[i] = X[i,0] * 3; S[i] += X[i,l]; T[i] = S[i] + U[i]; output Y[i,j] = T[i] - X[i,j] "
+      "where i=6, j=9, l=9");
+  const auto both = lower(two,
+                          steps("tile Y i 4\norder Y i.0 i.1 j.0\ncompute Y T above i.1\ncompute Y S above i.1\n"
+                                "compute Y U above i.1\naccumulate S above l.0\nfuse S T\n"),
+                          1);
+  ASSERT_FALSE(both.ok());
+  EXPECT_TRUE(contains(both.reason().text, "reads U, which is computed above the same loops")) << both.reason().text;
 }
 
 // An average over places of channels in blocks, whose results are not.

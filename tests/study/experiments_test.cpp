@@ -322,6 +322,9 @@ claims: [{text: c, measure: speed, method: ours, other: theirs, only: [net], at_
   EXPECT_TRUE(contains(refusal([&] { gather(search("ours", 1, 3)); }), "has 3 trials, and them asks for 2"));
   EXPECT_TRUE(contains(refusal([&] { gather(search("others", 1)); }), "not of them"));
   EXPECT_TRUE(contains(refusal([&] { gather(search("ours", 1, 2, "other")); }), "not of them"));
+  base::replace_file(folder / "them/experiment.yaml",
+                     std::string(peers).replace(peers.find("only: [net]"), 11, "only: [nat]"));
+  EXPECT_TRUE(contains(refusal([&] { read_experiment(folder / "them"); }), "did you mean 'net'"));
 }
 
 TEST(Experiments, SearchesOfAnEvaluationHaveMethodsOfItAndOthers) {

@@ -154,6 +154,9 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   request.each.space.layouts = codegen::Layouts::given;
   const TunedNetwork given = tune_network(request, monitor);
   EXPECT_TRUE(given.in_blocks.empty());
+  EXPECT_TRUE(read_tuned_network(folder / "given").layouts_given);
+  request.each.space.layouts = codegen::Layouts::free;
+  EXPECT_THROW(tune_network(request, monitor), base::UserError) << "the same folder";
   EXPECT_EQ(given.kernels.size(), 3u);
 
   // The choice is built, and it is right.
