@@ -173,6 +173,11 @@ Interval bootstrap_mean(std::span<const double> values, double level, std::uint6
   return {mean(values), quantile_of_sorted(means, (1 - level) / 2), quantile_of_sorted(means, (1 + level) / 2)};
 }
 
+Interval bootstrap_geometric_mean(std::span<const double> logarithms, double level, std::uint64_t seed) {
+  const Interval mean = bootstrap_mean(logarithms, level, seed);
+  return {std::exp(mean.mean), std::exp(mean.low), std::exp(mean.high)};
+}
+
 Interval bootstrap_paired_difference(std::span<const double> a, std::span<const double> b, double level,
                                      std::uint64_t seed) {
   assert(a.size() == b.size());

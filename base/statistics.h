@@ -24,6 +24,8 @@ double kendall(std::span<const double> a, std::span<const double> b);   // tau-b
 // Percentile bootstrap interval of the mean (2,000 resamples, seeded): `level` = 0.95 gives the 2.5 and 97.5 % points.
 // For fewer than least_for_interval values, the mean without an interval; NaN when empty.
 Interval bootstrap_mean(std::span<const double> values, double level, std::uint64_t seed);
+// The same for the geometric mean of values whose logarithms these are.
+Interval bootstrap_geometric_mean(std::span<const double> logarithms, double level, std::uint64_t seed);
 // The same for the mean difference a[i] - b[i] of paired values.
 Interval bootstrap_paired_difference(std::span<const double> a, std::span<const double> b, double level,
                                      std::uint64_t seed);

@@ -43,12 +43,6 @@ std::string interval(const base::Interval& value) {
   return fmt::format("{} [{}, {}]", number(value.mean), number(value.low), number(value.high));
 }
 
-base::Interval geometric_interval(std::vector<double> values) {
-  for (double& value : values) value = std::log(value);
-  const base::Interval mean = base::bootstrap_mean(values, 0.95, 1);
-  return {std::exp(mean.mean), std::exp(mean.low), std::exp(mean.high)};
-}
-
 std::string bound_text(const Claim& claim) {
   return claim.at_least ? fmt::format("at least {:g}", *claim.at_least) : fmt::format("at most {:g}", *claim.at_most);
 }
@@ -271,8 +265,10 @@ std::string contenders_table(const Experiment& experiment, const ExperimentResul
         text += " |";
         continue;
       }
-      base::Interval mean{base::geometric_mean(times), NAN, NAN};
-      if (intervals) mean = geometric_interval(times);
+      std::vector<double> logarithms;
+      for (const double time : times) logarithms.push_back(std::log(time));
+      base::Interval mean = base::bootstrap_geometric_mean(logarithms, 0.95, 1);
+      if (!intervals) mean.low = mean.high = NAN;
       text += fmt::format(" {} |", interval(mean));
     }
     text += "\n";

@@ -119,6 +119,10 @@ void JsonReader::begin_list() {
   open(false);
 }
 
+void JsonReader::expect_item(std::string_view otherwise) {
+  if (!next_item()) fail(otherwise);
+}
+
 bool JsonReader::next_item() {
   return next(']');
 }

@@ -36,6 +36,8 @@ class JsonReader {
   bool at(Kind kind) { return this->kind() == kind; }
   void begin_list();
   bool next_item();  // false: the list has ended, and is left
+  // The same where another item must be there; `otherwise` says what is wrong.
+  void expect_item(std::string_view otherwise);
   void begin_map();
   bool next_key(std::string_view& key);  // valid until the next string or key
   // The same for a map in which a duplicate key invalidates only one entry.

@@ -23,6 +23,7 @@ using base::Reason;
 using base::Result;
 using Kind = JsonReader::Kind;
 
+constexpr std::string_view too_early = "a record that ends too early";
 constexpr std::size_t longest_name = 80, longest_reason = 100, longest_workload = 2000, most_workloads = 100'000;
 constexpr std::int64_t most_bytes = std::int64_t(1) << 27;    // of programs, and of modules
 constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of constants is one line
@@ -33,10 +34,6 @@ struct Record {
   std::vector<double> seconds;
   std::string target;  // its kind: "llvm"
 };
-
-void expect_item(JsonReader& reader) {
-  if (!reader.next_item()) reader.fail("a record that ends too early");
-}
 
 // {"kind": "llvm", ...}, or a line of options.
 std::string read_target(JsonReader& reader) {
@@ -62,11 +59,11 @@ std::string read_target(JsonReader& reader) {
 Record read_record(JsonReader& reader) {
   Record record;
   record.workload = reader.integer();
-  expect_item(reader);
+  reader.expect_item(too_early);
   reader.begin_list();
-  expect_item(reader);
+  reader.expect_item(too_early);
   record.trace = read_trace(reader);
-  expect_item(reader);
+  reader.expect_item(too_early);
   if (reader.at(Kind::null)) {
     reader.null();
   } else {
@@ -181,7 +178,7 @@ class Database {
   // A line of workloads begins with a string, one of records with a number.
   static bool begins_workload(JsonReader& reader) {
     reader.begin_list();
-    expect_item(reader);
+    reader.expect_item(too_early);
     return reader.at(Kind::string);
   }
 

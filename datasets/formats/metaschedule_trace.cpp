@@ -17,15 +17,12 @@ using Item = Trace::Item;
 using Instruction = Trace::Instruction;
 using codegen::LoopKind;
 
+constexpr std::string_view too_early = "a trace that ends too early";
 constexpr std::size_t longest_name = 80, longest_text = 1 << 16, most_instructions = 65536, most_decisions = 4096,
                       most_items = 4096;
 constexpr std::size_t most_replayed = 4096;
 constexpr int deepest_list = 8;
 constexpr std::string_view postprocessing = "EnterPostproc";
-
-void expect_item(JsonReader& reader) {
-  if (!reader.next_item()) reader.fail("a trace that ends too early");
-}
 
 Item read_item(JsonReader& reader, std::size_t& count, int depth = 0) {
   if (++count > most_items) reader.fail("an instruction of more parts than any real one");
@@ -294,12 +291,12 @@ std::uint64_t Trace::form() const {
 Trace read_trace(JsonReader& reader) {
   Trace trace;
   reader.begin_list();
-  expect_item(reader);
+  reader.expect_item(too_early);
   for (reader.begin_list(); reader.next_item();) {
     if (trace.instructions.size() == most_instructions) reader.fail("more instructions than any real trace has");
     Instruction& instruction = trace.instructions.emplace_back();
     reader.begin_list();
-    expect_item(reader);
+    reader.expect_item(too_early);
     instruction.name = reader.string();
     if (instruction.name.size() > longest_name)
       reader.fail(fmt::format("the name of an instruction has more than {} characters", longest_name));
@@ -313,13 +310,13 @@ Trace read_trace(JsonReader& reader) {
       }
     }
   }
-  expect_item(reader);
+  reader.expect_item(too_early);
   std::size_t numbers = 0;
   for (reader.begin_list(); reader.next_item();) {
     reader.begin_list();
-    expect_item(reader);
+    reader.expect_item(too_early);
     const std::int64_t at = reader.integer();
-    expect_item(reader);
+    reader.expect_item(too_early);
     if (at < 0) reader.fail(fmt::format("instruction {}", at));
     std::vector<std::int64_t> decision;
     const auto add = [&] {

@@ -49,8 +49,7 @@ const Searched* partner(const std::vector<Searched>& searches, const Searched& s
 }
 
 base::Interval factor(const std::vector<double>& logarithms) {
-  const base::Interval mean = base::bootstrap_mean(logarithms, 0.95, interval_seed);
-  return {std::exp(mean.mean), std::exp(mean.low), std::exp(mean.high)};
+  return base::bootstrap_geometric_mean(logarithms, 0.95, interval_seed);
 }
 
 double log_speed(double reference, double seconds) {

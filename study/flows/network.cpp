@@ -300,8 +300,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
                             "holds the result of another model, other shapes, constants or storage, or another "
                             "platform; give another folder");
     if (before.layouts_given != out.layouts_given)
-      throw base::UserError(out.folder.string(), fmt::format("holds a result with {} layouts (--layouts); give another "
-                                                             "folder",
+      throw base::UserError(out.folder.string(), fmt::format("holds a result with {} layouts; give another folder",
                                                              before.layouts_given ? "given" : "free"));
     out.fused = before.fused;
     out.in_blocks = before.in_blocks;

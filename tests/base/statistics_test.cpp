@@ -135,6 +135,10 @@ TEST(Bootstrap, is_repeatable_and_brackets_the_mean) {
   EXPECT_LT(first.low, first.mean);
   EXPECT_GT(first.high, first.mean);
   EXPECT_LT(bootstrap_mean(values, 0.99, 9).low, first.low);
+  const Interval geometric = bootstrap_geometric_mean(values, 0.95, 9);
+  EXPECT_DOUBLE_EQ(geometric.mean, std::exp(first.mean));
+  EXPECT_DOUBLE_EQ(geometric.low, std::exp(first.low));
+  EXPECT_DOUBLE_EQ(geometric.high, std::exp(first.high));
 }
 
 TEST(Bootstrap, one_or_two_values_have_no_interval) {
