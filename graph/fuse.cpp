@@ -235,7 +235,7 @@ class Parts {
         if (part.value != whole || part.offset != elements * bytes) break;
         elements += runs[end].elements;
       }
-      if (elements == all) {
+      if (end > begin && elements == all) {
         result.push_back({whole, 0, all});
         begin = end;
       } else {

@@ -17,12 +17,6 @@ constexpr std::int64_t largest_register_tile = 14;  // of what is not in vectors
 constexpr std::int64_t largest_vectors = 4;         // side by side
 constexpr std::int64_t largest_unroll = 4;
 
-std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::vector<std::int64_t>> result;
-  for (const std::int64_t size : sizes) result.push_back({size});
-  return result;
-}
-
 }  // namespace
 
 ProductRows::ProductRows(const Computation& computation, const Target& target)

@@ -76,6 +76,12 @@ std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t large
   return {result.begin(), result.end()};
 }
 
+std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& sizes) {
+  std::vector<std::vector<std::int64_t>> result;
+  for (const std::int64_t size : sizes) result.push_back({size});
+  return result;
+}
+
 std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most) {
   std::vector<std::vector<std::int64_t>> result;
   for (std::int64_t count = 1; count <= most && (count == 1 || count * unit <= extent); count *= 2)

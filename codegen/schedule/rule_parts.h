@@ -27,6 +27,9 @@ std::vector<int> packable_tensors(const Computation& computation, const Stage& s
 // compared with the whole.
 std::vector<std::int64_t> register_tiles(std::int64_t extent, std::int64_t largest);
 
+// Each as the one size of a tile step.
+std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& sizes);
+
 // Sizes 1, 2, 4, ... times `unit`, as long as `extent` has them; the first one always.
 std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most);
 

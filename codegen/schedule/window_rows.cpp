@@ -16,12 +16,6 @@ constexpr std::int64_t largest_vectors = 4;         // side by side
 constexpr std::int64_t largest_rows = 4;            // of windows, in a register tile
 constexpr std::int64_t largest_unroll = 4;
 
-std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::vector<std::int64_t>> result;
-  for (const std::int64_t size : sizes) result.push_back({size});
-  return result;
-}
-
 }  // namespace
 
 WindowRows::WindowRows(const Computation& computation, const Target& target)

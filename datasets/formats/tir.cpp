@@ -153,7 +153,7 @@ class Graph {
     return name.substr(name.rfind('.') == std::string::npos ? 0 : name.rfind('.') + 1);
   }
 
-  // A number that stands in place: kinds of loops and axes.
+  // A field that is the number itself, not a node: kinds of loops and axes.
   std::int64_t plain(int node, std::string_view field) const { return integer_in(field_of(node, field)); }
 
   std::int64_t integer(int node) const {

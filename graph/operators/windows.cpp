@@ -169,18 +169,15 @@ void sums_of_spread(const Call& call, Expression& expression, const std::vector<
 // steps of two with an offset of one the phases are counted from the results: place 2*q + e is result 2*q + e, and sums
 // the inputs q + e - v times the weights 2*v + 1 - e + shift, so that no place is beyond the results.
 struct Phases {
-  std::int64_t offset;
   bool from_results;
-  std::int64_t shift, first, taps;
+  std::int64_t offset, shift, first, taps;
 
   Phases(const Window& window, bool aligned)
-      : offset(aligned ? window.begin % window.stride : 0),
-        from_results(offset == 1 && window.stride == 2),
-        shift(window.begin - offset),
+      : from_results(aligned && window.stride == 2 && window.begin % 2 == 1),
+        offset(aligned && !from_results ? window.begin % window.stride : 0),
+        shift(window.begin - offset - std::int64_t(from_results)),
         first(-((window.stride - 1 + shift) / window.stride)),
-        taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {
-    if (from_results) offset = 0;
-  }
+        taps((window.kernel - 1 - shift + window.stride * (1 - first)) / window.stride) {}
 };
 
 // A group with fewer results' channels has vectors along places: no axis of places is contiguous where phases are
@@ -206,18 +203,20 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   const bool aligned = !is_exact || products(phases_of(true)) < products(phases);
   if (aligned) phases = phases_of(true);
 
-  Axes axes = by.axes(), reduced = {{"i", by.in}};
+  Axes axes = by.axes(), reduced = {{"i", by.in}}, phase_axes, place_axes;
   Index element = {"b", by.of_group(by.out, "o")}, x = {"b", by.of_group(by.in, "i")};
   Axes weight_axes = {{"c", by.groups * by.in}};
   Index weight = {"c", "o"}, w = {by.of_group(by.in, "i"), "o"}, kept = {by.of_group(by.in, "i")};
   bool x_is_padded = false, w_is_copied = false;
   for (std::size_t d = 0; d < windows.size(); ++d) {
     const Window& window = windows[d];
-    const auto& [offset, from_results, shift, first, taps] = phases[d];
+    const auto& [from_results, offset, shift, first, taps] = phases[d];
     const std::int64_t s = window.stride, steps = (window.output + offset + s - 1) / s;
     const std::string q = fmt::format("q{}", d), e = fmt::format("e{}", d), v = fmt::format("v{}", d);
     axes.push_back({q, steps});
     axes.push_back({e, s});
+    place_axes.push_back({q, steps});
+    phase_axes.push_back({e, s});
     reduced.push_back({v, taps});
     element.push_back(fmt::format("{} + {}", form(s, q), e));
     x.push_back(fmt::format("{}{} - {}", form(1, q, -first), from_results ? " + " + e : "", v));
@@ -243,15 +242,11 @@ void sums_in_phases(const Call& call, Expression& expression, const std::vector<
   const std::string from = expression.operand(0, x), result = call.has(2) ? "T" : "y";
   const std::string value = fmt::format("{} * {}", x_is_padded ? fmt::format("pad({})", from) : from,
                                         w_is_copied ? load("W", kept) : expression.operand(1, w));
-  bool is_copied = aligned && !has_few;
-  for (std::size_t d = 0; d < windows.size(); ++d)
-    is_copied |= aligned && (phases[d].offset > 0 || windows[d].output % windows[d].stride != 0);
+  const bool has_offset = std::any_of(phases.begin(), phases.end(), [](const Phases& each) { return each.offset > 0; });
+  const bool is_copied = aligned && (!has_few || !is_exact || has_offset);
   const std::string whole = is_copied ? "S" : result;  // all places
   if (has_few) {
-    const auto place = [&](const Axis& axis) { return axis.name[0] == 'e' ? 0 : axis.name[0] == 'q' ? 2 : 1; };
-    Axes by_phase = axes;
-    std::stable_sort(by_phase.begin() + 1, by_phase.end(),
-                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+    const Axes by_phase = joined(joined(phase_axes, by.axes()), place_axes);
     expression.stage("R", call.type(0), by_phase, value, "+=", reduced);
     expression.stage(whole, call.type(0), axes, load("R", index_of(by_phase)), "=", {}, element);
   } else {
