@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/rules.h"
+#include "tests/schedule/sampled.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 
@@ -44,26 +45,7 @@ TEST(ProductRows, SampledSchedulesComputeTheReference) {
       "E[h,i,j] = exp(S[h,i,j] - M[h,i]); D[h,i] += E[h,i,j]; O[h,i,d] += E[h,i,j] * V[h,j,d];"
       "output Y[h,i,d] = O[h,i,d] / D[h,i] where h=2, i=20, j=18, l=5, d=12",
   };
-  for (const std::string& text : workloads) {
-    for (const std::int64_t threads : {1, 2}) {
-      SCOPED_TRACE(text);
-      Target target = target_with(256, 16);
-      target.threads = threads;
-      const Computation c = computed(text);
-      EXPECT_TRUE(schedules_together(c, target));
-      const auto sketches = derive_sketches(c, target);
-      ASSERT_EQ(sketches.size(), 1u);
-      EXPECT_TRUE(sketches[0].sketch->name.starts_with("product_rows_S_M_D_O")) << sketches[0].sketch->name;
-      const JudgedSpace space(parse_workload(text), target, sketches);
-      base::Stream stream(3, "rows");
-      for (int i = 0; i < 10; ++i) {
-        const auto program = codegen::program(space.sample(stream), target);
-        ASSERT_TRUE(program.ok()) << program.reason().text;
-        EXPECT_LE(worst_excess(c, *program, std::uint64_t(i)), 0) << to_text(*program);
-        EXPECT_EQ(contains(to_text(*program), " parallel\n"), threads > 1) << to_text(*program);
-      }
-    }
-  }
+  for (const std::string& text : workloads) expect_one_right_sketch(text, "product_rows_S_M_D_O", 10);
 }
 
 // What is kept between the stages is a block of rows of one head.

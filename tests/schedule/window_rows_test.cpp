@@ -11,6 +11,7 @@
 #include "codegen/program/forms.h"
 #include "codegen/schedule/rules.h"
 #include "codegen/schedule/stored.h"
+#include "tests/schedule/sampled.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 
@@ -74,27 +75,7 @@ TEST(WindowRows, SampledSchedulesComputeTheReference) {
       in_blocks(separable(wide, "max(P[n,k,y,x],0)"), 4, 5),
       in_blocks(separable(open, residual, residual_operand(open)), 8, 8),
   };
-  for (const std::string& text : workloads) {
-    for (const std::int64_t threads : {1, 2}) {
-      SCOPED_TRACE(text);
-      Target target = target_with(256, 16);
-      target.threads = threads;
-      const Computation c = computed(text);
-      EXPECT_TRUE(schedules_together(c, target));
-      EXPECT_TRUE(is_fused_by_choice(c, target));
-      const auto sketches = derive_sketches(c, target);
-      ASSERT_EQ(sketches.size(), 1u);
-      EXPECT_TRUE(sketches[0].sketch->name.starts_with("window_rows_")) << sketches[0].sketch->name;
-      const JudgedSpace space(parse_workload(text), target, sketches);
-      base::Stream stream(3, "rows");
-      for (int i = 0; i < 6; ++i) {
-        const auto program = codegen::program(space.sample(stream), target);
-        ASSERT_TRUE(program.ok()) << program.reason().text;
-        EXPECT_LE(worst_excess(c, *program, std::uint64_t(i)), 0) << to_text(*program);
-        EXPECT_EQ(contains(to_text(*program), " parallel\n"), threads > 1) << to_text(*program);
-      }
-    }
-  }
+  for (const std::string& text : workloads) expect_one_right_sketch(text, "window_rows_", 6);
 }
 
 // What lies between the sums is a block of rows, next to the block's other stages.

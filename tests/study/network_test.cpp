@@ -14,6 +14,7 @@
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"
+#include "tests/study/network_file.h"
 
 namespace graft::study {
 namespace {
@@ -171,17 +172,9 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   // A choice that is written down is kept, in the folder and by its searches.
   EXPECT_TRUE(free.layouts_chosen);
   EXPECT_FALSE(given.layouts_chosen);
-  TunedNetwork blocked = free;
-  const graph::Forms forms =
-      graph::forms_of(read_network(free.model, free.options, free.platform.target).plan, free.platform.target);
-  blocked.in_blocks.clear();
-  for (std::size_t b = 0; b < forms.block.size(); ++b)
-    if (forms.block[b] > 0) blocked.in_blocks.push_back(int(b));
+  TunedNetwork blocked = all_in_blocks(free);
   EXPECT_EQ(blocked.in_blocks.size(), 2u);
-  base::Document document = base::Document::map().set("schema", 1);
-  for (const auto& [key, value] : to_document(blocked).as_map()) document.set(key, value);
-  document.set("platform_description", free.platform.yaml);
-  base::replace_file(folder / "free/network.json", document.to_json());
+  write_tuned_network(blocked);
   request.each.out = folder / "free";
   request.each.space.layouts = {};
   request.trials_by_kernel = 6;
@@ -208,16 +201,6 @@ std::string small_attention() {
       .node("MatMul", {"seen", "w"}, {"y"})
       .output("y");
   return file.model();
-}
-
-// The folder's choice of what is one kernel, instead of the one that times made.
-void choose(const TunedNetwork& tuned, const std::set<int>& fused) {
-  TunedNetwork other = tuned;
-  other.fused = fused;
-  base::Document document = base::Document::map().set("schema", 1);
-  for (const auto& [key, value] : to_document(other).as_map()) document.set(key, value);
-  document.set("platform_description", tuned.platform.yaml);
-  base::replace_file(tuned.folder / "network.json", document.to_json());
 }
 
 // Tunes a network in which kernels at `calls` less than the most may be one, checks the choice, and both forms.
@@ -248,7 +231,8 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
   TunedNetwork before = tuned;
   before.in_blocks.clear();
   for (const std::set<int>& choice : {std::set<int>(), fused}) {
-    choose(before, choice);
+    before.fused = choice;
+    write_tuned_network(before);
     ++request.trials_by_kernel;
     request.each.library = folder / (choice.empty() ? "separate-library" : "fused-library");
     const TunedNetwork kept = tune_network(request, monitor);
@@ -269,7 +253,8 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
   }
 
   // Another graft's plan.
-  choose(before, {1000});
+  before.fused = {1000};
+  write_tuned_network(before);
   EXPECT_THROW(network_of(read_tuned_network(folder / "run")), base::UserError);
   EXPECT_THROW(tune_network(request, monitor), base::UserError);
 }

@@ -8,11 +8,11 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "graph/layouts.h"
 #include "study/flows/network.h"
 #include "study/knowledge/kernel_speed.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
+#include "tests/study/network_file.h"
 
 namespace graft::study {
 namespace {
@@ -136,18 +136,10 @@ TEST_F(PredictNetwork, IsInTheLayoutsThatItIsTunedIn) {
                                        .model();
   const std::filesystem::path file = folder / "convolutions.onnx";
   base::replace_file(file, convolutions);
-  TunedNetwork chosen = tuned(file, 4, "model:cortex-a76");
   // All in blocks, whatever these few trials say.
-  const graph::Forms forms =
-      graph::forms_of(read_network(file, chosen.options, chosen.platform.target).plan, chosen.platform.target);
-  chosen.in_blocks.clear();
-  for (std::size_t b = 0; b < forms.block.size(); ++b)
-    if (forms.block[b] > 0) chosen.in_blocks.push_back(int(b));
+  const TunedNetwork chosen = all_in_blocks(tuned(file, 4, "model:cortex-a76"));
   ASSERT_EQ(chosen.in_blocks.size(), 2u);
-  base::Document document = base::Document::map().set("schema", 1);
-  for (const auto& [key, value] : to_document(chosen).as_map()) document.set(key, value);
-  document.set("platform_description", chosen.platform.yaml);
-  base::replace_file(chosen.folder / "network.json", document.to_json());
+  write_tuned_network(chosen);
   const TunedNetwork truth = tuned(file, 6, "model:cortex-a76");
   ASSERT_EQ(truth.in_blocks, chosen.in_blocks);
 
