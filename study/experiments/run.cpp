@@ -9,7 +9,6 @@
 #include <limits>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/process.h"
-#include "base/text.h"
 #include "search/comparison.h"
 #include "study/experiments/runs.h"
 #include "study/experiments/settings.h"
@@ -295,12 +293,6 @@ std::string commit_of(const std::filesystem::path& folder) {
   return "";
 }
 
-// Without folders of this machine.
-base::Document context_of_run(const std::string& command) {
-  base::Document context = context_of(command);
-  return context.set("commit", commit_of(std::filesystem::current_path()));
-}
-
 // Wall time over all runs of the experiment, kept in the work folder.
 double seconds_with_earlier(const std::filesystem::path& file, double now) {
   double before = 0;
@@ -311,15 +303,22 @@ double seconds_with_earlier(const std::filesystem::path& file, double now) {
 
 }  // namespace
 
+base::Document context_of_run(const Experiment& experiment) {
+  base::Document context =
+      context_of(fmt::format("graft experiment run {}{}{}", experiment.name, experiment.quick ? " --quick" : "",
+                             experiment.kind == Experiment::Kind::peers ? " --from FILE,..." : ""));
+  return context.set("commit", commit_of(std::filesystem::current_path()));
+}
+
 ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor) {
   const auto begin = std::chrono::steady_clock::now();
   const Experiment& experiment = request.experiment;
   const bool has_peers = experiment.kind == Experiment::Kind::peers;
   if (has_peers != !request.from.empty())
     throw base::UserError(experiment.name, has_peers
-                                               ? "compares with programs of others: give what the script that its "
-                                                 "protocol names wrote (--from FILE,...)"
-                                               : "--from is only of an experiment with peers");
+                                               ? "compares with programs of others: `from` names the files that the "
+                                                 "script in its protocol wrote"
+                                               : "`from` is only of an experiment with peers");
   if (has_peers) return gathered(experiment, request.from);
   // Another definition's runs are others.
   ExperimentRequest own = request;
@@ -361,55 +360,8 @@ ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::
     }
   }
   const double took = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  results.context =
-      context_of_run(fmt::format("graft experiment run {}{}", experiment.name, experiment.quick ? " --quick" : ""));
+  results.context = context_of_run(experiment);
   results.context.set("seconds", std::round(seconds_with_earlier(own.work / "seconds.json", took)));
-  return results;
-}
-
-ExperimentResults gathered(const Experiment& experiment, const std::vector<std::filesystem::path>& files) {
-  const auto is_among = [](const std::string& name, const std::vector<std::string>& names) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-  };
-  ExperimentResults results;
-  results.experiment = experiment.name;
-  results.definition = experiment.definition;
-  using Key = std::tuple<std::string, std::string, std::string, std::int64_t>;
-  std::set<Key> known;
-  for (const std::filesystem::path& file : files) {
-    const base::Document document = base::parse_json(base::read_file(file), file.string());
-    document.only_keys({"searches"});
-    for (search::Searched& search : searches_from(document.at("searches"))) {
-      const auto method = std::find_if(experiment.methods.begin(), experiment.methods.end(),
-                                       [&](const Experiment::Method& each) { return each.name == search.method; });
-      const std::string name =
-          fmt::format("{}, {}, {}, seed {}", search.method, search.workload, search.platform, search.seed);
-      const bool is_method = method != experiment.methods.end();
-      if ((!is_method && !is_among(search.method, experiment.baselines)) ||
-          !is_among(search.workload, experiment.workloads) || !is_among(search.platform, experiment.platforms))
-        throw base::UserError(file.string(), fmt::format("{}: not of {}", name, experiment.name));
-      if (is_method && std::int64_t(search.best_seconds.size()) != method->trials)
-        throw base::UserError(file.string(), fmt::format("{}: has {}, and {} asks for {}", name,
-                                                         base::counted(search.best_seconds.size(), "trial"),
-                                                         experiment.name, method->trials));
-      if (!known.insert({search.method, search.workload, search.platform, search.seed}).second)
-        throw base::UserError(file.string(), fmt::format("{}: is there twice", name));
-      results.searches.push_back(std::move(search));
-    }
-  }
-  for (const Experiment::Method& method : experiment.methods) {
-    for (const std::string& workload : experiment.workloads) {
-      for (const std::string& platform : experiment.platforms) {
-        for (std::int64_t seed = 1; seed <= experiment.seeds; ++seed) {
-          if (!known.contains({method.name, workload, platform, seed}))
-            throw base::UserError(experiment.name, fmt::format("{}, {}, {}, seed {}: is in none of the files",
-                                                               method.name, workload, platform, seed));
-        }
-      }
-    }
-  }
-  results.complete = true;
-  results.context = context_of_run(fmt::format("graft experiment run {} --from FILE,...", experiment.name));
   return results;
 }
 

@@ -25,6 +25,9 @@ std::vector<search::Searched> timed_layers(const Experiment& experiment, const s
                                            const std::string& platform, const std::vector<std::filesystem::path>& runs,
                                            base::Monitor& monitor);
 
+// context_of the command that runs the experiment, without folders of this machine, and the commit of the sources.
+base::Document context_of_run(const Experiment& experiment);
+
 // An evaluation's table; null when the monitor asked to stop.
 base::Document evaluated(const ExperimentRequest& request, base::Team& team, base::Monitor& monitor);
 

@@ -125,7 +125,7 @@ claims:
   EXPECT_EQ(judged.at("them").as_list()[0].at("verdict").as_string(), "reproduced");
   json_of(command({"render"}));
   EXPECT_NE(content("them/page.md").find("| net | 2.000 | 5.000 |"), std::string::npos);
-  EXPECT_NE(graft(command({"run", "them"})).err.find("--from FILE"), std::string::npos);
+  EXPECT_NE(graft(command({"run", "them"})).err.find("--from names the files"), std::string::npos);
 
   define("them", std::string(definition).replace(definition.find("trials: 1"), 9, "trials: 4"));
   base::replace_file(file, searches(4));
@@ -133,7 +133,7 @@ claims:
   json_of(command({"render"}));
   EXPECT_NE(content("them/page.md").find("](speed.svg)"), std::string::npos);
   define("two", search);
-  EXPECT_NE(graft(command({"run", "two", "--from", file})).err.find("only of an experiment with peers"),
+  EXPECT_NE(graft(command({"run", "two", "--from", file})).err.find("--from is only of an experiment with peers"),
             std::string::npos);
 }
 
