@@ -22,14 +22,23 @@ namespace graft::graph {
 namespace {
 
 constexpr std::size_t most_named = 30;  // kinds of unsupported nodes in a message
-constexpr std::int64_t most_rounds = 1024;
+constexpr std::int64_t most_rounds = 100'000;
+constexpr std::int64_t most_open_rounds = 1024;  // of loops that end when a run says so
+constexpr std::size_t most_together = 64;        // values that one node puts together
+
+bool is_of_sequences(const std::string& operation) {
+  static const std::set<std::string> names = {"ConcatFromSequence", "SequenceAt",    "SequenceConstruct",
+                                              "SequenceEmpty",      "SequenceErase", "SequenceInsert",
+                                              "SequenceLength",     "SequenceMap",   "SplitToSequence"};
+  return names.contains(operation);
+}
 
 // A graph whose nodes are being gone through, and where its values are in the result.
 struct Scope {
   const Graph& graph;
   const Scope* around = nullptr;
   std::string suffix = {};   // of its values' names: a round of a loop has values of its own
-  std::vector<int> to = {};  // by value; -1: not there yet
+  std::vector<int> to = {};  // by value; -1: not there yet; less: a sequence (Folder::sequence_of)
   std::unordered_map<std::string_view, int> by_name = {};
   bool is_model() const { return around == nullptr; }
 };
@@ -98,15 +107,16 @@ class Folder {
       const Value& value = graph.values[v];
       if (value.origin != Value::Origin::outer) scope.by_name.emplace(value.name, int(v));
       const bool has_origin = value.origin == Value::Origin::input || value.origin == Value::Origin::constant;
-      if (has_origin && scope.to[v] < 0) scope.to[v] = added(value);
-      if (value.origin == Value::Origin::input && value.shape && elements_of(*value.shape) == 0)  // nothing to wait for
+      if (has_origin && scope.to[v] == -1) scope.to[v] = added(value);
+      if (value.origin == Value::Origin::input && scope.to[v] >= 0 && value.shape &&
+          elements_of(*value.shape) == 0)  // nothing to wait for
         result_.values[std::size_t(scope.to[v])].known =
             known(*value.type, *value.shape, std::span<const std::int64_t>());
       if (value.origin != Value::Origin::outer) continue;
-      for (const Scope* outer = around; outer && scope.to[v] < 0; outer = outer->around)
+      for (const Scope* outer = around; outer && scope.to[v] == -1; outer = outer->around)
         if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())
           scope.to[v] = outer->to[std::size_t(found->second)];
-      if (scope.to[v] < 0)
+      if (scope.to[v] == -1)
         fail(fmt::format("{} is used in a graph within, and not known there", in_quotes(value.name)));
     }
     return scope;
@@ -121,6 +131,11 @@ class Folder {
         branch(scope, node, moved);
       else if (node.operation == "Loop")
         loop(scope, node, moved);
+      else if (node.operation == "Scan")
+        scan(scope, node, moved);
+      else if (is_of_sequences(node.operation) ||
+               std::any_of(moved.operands.begin(), moved.operands.end(), is_sequence))
+        sequences(scope, node, moved);
       else
         compute(scope, node, std::move(moved));
     }
@@ -133,102 +148,471 @@ class Folder {
         scope.to[std::size_t(value)] = added({.name = scope.graph.values[std::size_t(value)].name + scope.suffix});
   }
 
+  // ---- values that are made on the way
+
+  int constant(Known array) {
+    return add_constant(result_, fmt::format("constant.{}", result_.values.size()), std::move(array));
+  }
+
+  // The outputs of a graph for these values (of the result), which are its inputs; gone through like any other.
+  std::vector<int> outputs_of(const Graph& graph, const Scope& around, const std::string& suffix,
+                              const std::vector<int>& given) {
+    Scope inner = scope_of(graph, &around, suffix, given);
+    go_through(inner);
+    std::vector<int> outputs;
+    for (const int output : graph.outputs) outputs.push_back(inner.to[std::size_t(output)]);
+    return outputs;
+  }
+
+  // What a node of one result gives for these values (of the result).
+  int made(const Scope& scope, const Node& of, std::string operation, std::map<std::string, Attribute> attributes,
+           const std::vector<int>& operands) {
+    Graph graph;
+    graph.version = scope.graph.version;
+    Node node{of.name, std::move(operation), std::move(attributes), {}, {int(operands.size())}};
+    for (int o = 0; o < int(operands.size()); ++o) {
+      graph.values.push_back({.name = std::to_string(o), .origin = Value::Origin::input});
+      graph.inputs.push_back(o);
+      node.operands.push_back(o);
+    }
+    graph.values.push_back({.name = fmt::format("{}.{}.{}", of.name, node.operation, result_.values.size())});
+    graph.outputs = node.results;
+    graph.nodes.push_back(std::move(node));
+    return outputs_of(graph, scope, "", operands).front();
+  }
+
+  // The same elements in another shape.
+  int reshaped(const Scope& scope, const Node& of, int value, const Shape& shape) {
+    const std::optional<Shape>& own = result_.values[std::size_t(value)].shape;
+    if (!own || *own == shape) return value;  // what is not supported is named elsewhere
+    return made(scope, of, "Reshape", {{"allowzero", std::int64_t(1)}}, {value, constant(known_vector(shape))});
+  }
+
+  // Values one after the other along an axis: many are put together in several steps.
+  int concatenated(const Scope& scope, const Node& of, std::vector<int> values, std::int64_t axis) {
+    while (values.size() > 1) {
+      std::vector<int> together;
+      for (std::size_t begin = 0; begin < values.size(); begin += most_together) {
+        const std::size_t end = std::min(begin + most_together, values.size());
+        together.push_back(made(scope, of, "Concat", {{"axis", axis}},
+                                {values.begin() + std::ptrdiff_t(begin), values.begin() + std::ptrdiff_t(end)}));
+      }
+      values = std::move(together);
+    }
+    return values.front();
+  }
+
+  // One value of equal ones, along a new first dimension.
+  int stacked(const Scope& scope, const Node& of, const std::vector<int>& parts) {
+    std::vector<int> rows;
+    for (const int part : parts) {
+      if (is_sequence(part)) fail(fmt::format("{}: stacks a sequence", label(scope.graph, of)));
+      if (!result_.values[std::size_t(part)].shape) return part;  // what is not supported is named elsewhere
+      Shape shape = *result_.values[std::size_t(part)].shape;
+      shape.insert(shape.begin(), 1);
+      rows.push_back(reshaped(scope, of, part, shape));
+    }
+    return concatenated(scope, of, std::move(rows), 0);
+  }
+
+  // Dimension `from` becomes dimension `to`.
+  int with_axis_at(const Scope& scope, const Node& of, int value, std::int64_t from, std::int64_t to) {
+    const std::optional<Shape>& shape = result_.values[std::size_t(value)].shape;
+    if (!shape || from == to) return value;
+    std::vector<std::int64_t> order;
+    for (std::int64_t d = 0; d < std::int64_t(shape->size()); ++d)
+      if (d != from) order.push_back(d);
+    order.insert(order.begin() + to, from);
+    return made(scope, of, "Transpose", {{"perm", std::move(order)}}, {value});
+  }
+
+  std::int64_t axis_of(const Scope& scope, const Node& node, std::int64_t axis, std::int64_t rank) const {
+    if (axis < -rank || axis >= rank)
+      fail(fmt::format("{}: axis {} of {} dimensions", label(scope.graph, node), axis, rank));
+    return axis < 0 ? axis + rank : axis;
+  }
+
+  // Elements from `begin` to `end` along an axis.
+  int part_of(const Scope& scope, const Node& of, int value, std::int64_t axis, std::int64_t begin, std::int64_t end) {
+    const auto list = [](std::int64_t one) { return std::vector<std::int64_t>{one}; };
+    if (scope.graph.version < 10)
+      return made(scope, of, "Slice", {{"axes", list(axis)}, {"ends", list(end)}, {"starts", list(begin)}}, {value});
+    const auto operand = [&](std::int64_t one) { return constant(known_vector(list(one))); };
+    return made(scope, of, "Slice", {}, {value, operand(begin), operand(end), operand(axis)});
+  }
+
+  // Element `place` along an axis, without that dimension.
+  int element(const Scope& scope, const Node& of, int value, std::int64_t axis, std::int64_t place) {
+    const int at = constant(known(DType::i64, {}, std::span(&place, 1)));
+    return made(scope, of, "Gather", {{"axis", axis}}, {value, at});
+  }
+
+  // UserError for an attribute of another kind.
+  template <class T>
+  T attribute_of(const Scope& scope, const Node& node, const std::string& name, T otherwise) const {
+    const auto found = node.attributes.find(name);
+    if (found == node.attributes.end()) return otherwise;
+    if (const T* value = std::get_if<T>(&found->second)) return *value;
+    fail(fmt::format("{}: attribute '{}' is of another kind", label(scope.graph, node), name));
+  }
+
+  // ---- control flow
+
+  void refused(Scope& scope, const Node& node, const std::string& reason) {
+    not_supported(scope.graph, node, reason);
+    leave_open(scope, node);
+  }
+
   void branch(Scope& scope, const Node& node, const Node& moved) {
     const auto operands = operands_of(result_, moved);
     const std::string name = label(scope.graph, node);
-    if (moved.operands.size() != 1 || moved.operands[0] < 0) fail(fmt::format("{}: its condition is missing", name));
+    if (moved.operands.size() != 1 || moved.operands[0] == -1) fail(fmt::format("{}: its condition is missing", name));
     if (!operands) return leave_open(scope, node);
-    const Known& condition = (*operands)[0]->known;
-    if (!condition || condition->size() != 1) {
-      not_supported(scope.graph, node, "a condition that is not a constant");
-      return leave_open(scope, node);
+    if (!(*operands)[0] || elements_of((*operands)[0]->shape) != 1)
+      fail(fmt::format("{}: its condition is not one element", name));
+    if (const Known& condition = (*operands)[0]->known) {
+      const std::vector<int> results =
+          results_of_branch(scope, node, condition->number(0) != 0 ? "then_branch" : "else_branch");
+      for (std::size_t r = 0; r < node.results.size(); ++r) give(scope, node, r, results[r]);
+      return;
     }
-    const Graph& graph = graph_of(scope, node, condition->number(0) != 0 ? "then_branch" : "else_branch");
-    Scope inner = scope_of(graph, &scope, scope.suffix);
-    go_through(inner);
-    if (graph.outputs.size() < node.results.size())
-      fail(fmt::format("{}: its branch has {}", name, base::counted(graph.outputs.size(), "output")));
-    for (std::size_t r = 0; r < node.results.size(); ++r) give(scope, node, r, inner.to[std::size_t(graph.outputs[r])]);
+    // Branches change nothing but their results: both are computed.
+    const std::vector<int> yes = results_of_branch(scope, node, "then_branch"),
+                           no = results_of_branch(scope, node, "else_branch");
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
+      if (node.results[r] < 0) continue;
+      if (const std::string differs = difference(yes[r], no[r]); !differs.empty())
+        return refused(scope, node,
+                       "a condition that is not a constant, and branches of different " + differs +
+                           "; give the inputs that it depends on");
+    }
+    for (std::size_t r = 0; r < node.results.size(); ++r)
+      if (node.results[r] >= 0) give(scope, node, r, chosen(scope, node, moved.operands[0], yes[r], no[r]));
   }
 
+  std::vector<int> results_of_branch(const Scope& scope, const Node& node, const std::string& attribute) {
+    const Graph& graph = graph_of(scope, node, attribute);
+    if (graph.outputs.size() < node.results.size())
+      fail(fmt::format("{}: its branch has {}", label(scope.graph, node),
+                       base::counted(graph.outputs.size(), "output")));
+    return outputs_of(graph, scope, scope.suffix, {});
+  }
+
+  // Why two values cannot take each other's place; "" if they can, or if one of them is not known.
+  std::string difference(int one, int other) const {
+    if (one == other) return "";
+    if (is_sequence(one) != is_sequence(other)) return "kinds (a tensor and a sequence)";
+    if (is_sequence(one)) {
+      const std::vector<int>&a = sequence_of(one), &b = sequence_of(other);
+      if (a.size() != b.size()) return fmt::format("lengths ({} and {})", a.size(), b.size());
+      for (std::size_t e = 0; e < a.size(); ++e)
+        if (std::string differs = difference(a[e], b[e]); !differs.empty()) return differs;
+      return "";
+    }
+    const Value &a = result_.values[std::size_t(one)], &b = result_.values[std::size_t(other)];
+    if (!a.shape || !b.shape) return "";
+    if (*a.type != *b.type)
+      return fmt::format("types ({} and {})", codegen::name_of(*a.type), codegen::name_of(*b.type));
+    return *a.shape == *b.shape ? "" : fmt::format("shapes ({} and {})", to_text(*a.shape), to_text(*b.shape));
+  }
+
+  // One of two values that do not differ so, by a condition of one element.
+  int chosen(const Scope& scope, const Node& of, int condition, int yes, int no) {
+    if (yes == no) return yes;
+    if (!is_sequence(yes)) return made(scope, of, "Where", {}, {reshaped(scope, of, condition, {}), yes, no});
+    std::vector<int> all;
+    for (std::size_t e = 0; e < sequence_of(yes).size(); ++e)
+      all.push_back(chosen(scope, of, condition, sequence_of(yes)[e], sequence_of(no)[e]));
+    return sequence(std::move(all));
+  }
+
+  // What a Loop has come to.
+  struct Rounds {
+    std::int64_t most = most_rounds + 1, done = 0;
+    // Whether there is another round: what `running` says in a run, or, if that is -1, `goes_on`.
+    bool goes_on = true;
+    int running = -1;
+    bool is_count_open = false;  // `running` has decided about a round
+    bool is_open = false;        // something is not supported, which is named elsewhere
+    std::vector<int> states;
+    std::vector<std::vector<int>> stacked;  // by result: of each round
+  };
+
   // A loop of a known number of rounds is written out. A round takes its number, the condition and the state, and gives
-  // the condition and the state of the next one, and what is stacked of all rounds.
+  // the condition and the state of the next one, and what is stacked of all rounds. Where a run alone knows the
+  // condition, all rounds that there may be are computed, and those after the last one change nothing.
   void loop(Scope& scope, const Node& node, const Node& moved) {
-    const std::string name = label(scope.graph, node);
     const Graph& body = graph_of(scope, node, "body");
     const std::size_t states = moved.operands.size() < 2 ? 0 : moved.operands.size() - 2;
     if (moved.operands.size() < 2 || body.inputs.size() != states + 2 || body.outputs.size() < states + 1 ||
         node.results.size() > body.outputs.size() - 1)
-      fail(fmt::format("{}: its operands, its results and those of its body do not fit", name));
+      fail(fmt::format("{}: its operands, its results and those of its body do not fit", label(scope.graph, node)));
+    Rounds rounds;
+    rounds.states.assign(moved.operands.begin() + 2, moved.operands.end());
+    rounds.stacked.resize(body.outputs.size() - 1 - states);
+    if (std::find(rounds.states.begin(), rounds.states.end(), -1) != rounds.states.end())
+      fail(fmt::format("{}: a state is missing", label(scope.graph, node)));
     const auto operands = operands_of(result_, moved);
     if (!operands) return leave_open(scope, node);
-    const auto refused = [&](const std::string& reason) {
-      not_supported(scope.graph, node, reason);
-      leave_open(scope, node);
-    };
-    for (std::size_t i = 0; i < 2; ++i) {
-      const std::optional<Operand>& operand = (*operands)[i];
-      if (operand && !operand->known) return refused("a number of rounds that is not a constant");
-      if (operand && operand->known->size() != 1) fail(fmt::format("{}: operand {} is not one element", name, i));
-    }
-    const std::int64_t rounds = (*operands)[0] ? (*operands)[0]->known->integer(0) : most_rounds + 1;
-    bool goes_on = !(*operands)[1] || (*operands)[1]->known->number(0) != 0;
-    std::vector<int> state(moved.operands.begin() + 2, moved.operands.end());
-    std::vector<std::vector<int>> stacked(body.outputs.size() - 1 - states);
-    if (std::find(state.begin(), state.end(), -1) != state.end()) fail(fmt::format("{}: a state is missing", name));
-    for (std::int64_t round = 0; goes_on && round < rounds; ++round) {
-      if (round == most_rounds) return refused(fmt::format("more than {} rounds", most_rounds));
-      const std::int64_t yes = 1;
-      std::vector<int> given = {add_constant(result_, "round", known(DType::i64, {}, std::span(&round, 1))),
-                                add_constant(result_, "condition", known(DType::u8, {}, std::span(&yes, 1)))};
-      given.insert(given.end(), state.begin(), state.end());
-      Scope inner = scope_of(body, &scope, fmt::format("{}.{}", scope.suffix, round), given);
-      go_through(inner);
-      const auto output = [&](std::size_t number) { return inner.to[std::size_t(body.outputs[number])]; };
-      const Value& condition = result_.values[std::size_t(output(0))];
-      if (!condition.shape) return leave_open(scope, node);
-      if (!condition.known || condition.known->size() != 1) return refused("a number of rounds that is not a constant");
-      goes_on = condition.known->number(0) != 0;
-      for (std::size_t s = 0; s < states; ++s) state[s] = output(1 + s);
-      for (std::size_t s = 0; s < stacked.size(); ++s) stacked[s].push_back(output(1 + states + s));
+    const std::optional<Operand>&count = (*operands)[0], &condition = (*operands)[1];
+    for (std::size_t i = 0; i < 2; ++i)
+      if ((*operands)[i] && elements_of((*operands)[i]->shape) != 1)
+        fail(fmt::format("{}: operand {} is not one element", label(scope.graph, node), i));
+    if (count && !count->known)
+      return refused(scope, node, "a number of rounds that is not a constant; give the inputs that it depends on");
+    if (count) rounds.most = count->known->integer(0);
+    if (condition && condition->known) rounds.goes_on = condition->known->number(0) != 0;
+    if (condition && !condition->known) rounds.running = reshaped(scope, node, moved.operands[1], {});
+    while (rounds.goes_on && rounds.done < rounds.most) {
+      if (rounds.done == most_rounds) return refused(scope, node, fmt::format("more than {} rounds", most_rounds));
+      if (rounds.running >= 0 && rounds.most > most_open_rounds)
+        return refused(
+            scope, node,
+            fmt::format("a number of rounds that depends on data, and may be more than {}", most_open_rounds));
+      const std::string reason = add_round(scope, node, body, rounds);
+      if (!reason.empty()) return refused(scope, node, reason);
+      if (rounds.is_open) return leave_open(scope, node);
     }
     for (std::size_t r = 0; r < node.results.size(); ++r) {
+      if (node.results[r] >= 0 && r >= states && rounds.is_count_open)
+        return refused(scope, node, "a number of rounds that depends on data, whose results are stacked");
+    }
+    std::vector<int> given = given_to_round(0);
+    given.insert(given.end(), rounds.states.begin(), rounds.states.end());
+    for (std::size_t r = 0; r < node.results.size(); ++r)
+      if (node.results[r] >= 0)
+        give(scope, node, r,
+             r < states ? rounds.states[r] : stack_of(scope, node, body, given, 1 + r, rounds.stacked[r - states]));
+  }
+
+  std::vector<int> given_to_round(std::int64_t round) {
+    const std::int64_t yes = 1;
+    return {constant(known(DType::i64, {}, std::span(&round, 1))), constant(known(DType::u8, {}, std::span(&yes, 1)))};
+  }
+
+  // Why that cannot be done; "" if it is.
+  std::string add_round(const Scope& scope, const Node& node, const Graph& body, Rounds& rounds) {
+    std::vector<int> given = given_to_round(rounds.done);
+    given.insert(given.end(), rounds.states.begin(), rounds.states.end());
+    const std::vector<int> outputs = outputs_of(body, scope, fmt::format("{}.{}", scope.suffix, rounds.done), given);
+    if (is_sequence(outputs[0])) return "a sequence as a condition";
+    const Value condition = result_.values[std::size_t(outputs[0])];
+    rounds.is_open = !condition.shape;
+    if (rounds.is_open) return "";
+    if (elements_of(*condition.shape) != 1) return "a condition that is not one element";
+    for (std::size_t s = 0; s < rounds.states.size(); ++s) {
+      int& state = rounds.states[s];
+      const int next = outputs[1 + s];
+      if (rounds.running >= 0)
+        if (const std::string differs = difference(state, next); !differs.empty())
+          return "a number of rounds that depends on data, and states of different " + differs;
+      state = rounds.running < 0 ? next : chosen(scope, node, rounds.running, next, state);
+    }
+    for (std::size_t s = 0; s < rounds.stacked.size(); ++s)
+      rounds.stacked[s].push_back(outputs[1 + rounds.states.size() + s]);
+    rounds.is_count_open = rounds.is_count_open || rounds.running >= 0;
+    ++rounds.done;
+    if (condition.known) {
+      rounds.goes_on = condition.known->number(0) != 0;
+      return "";
+    }
+    const int again = reshaped(scope, node, outputs[0], {});
+    rounds.running = rounds.running < 0 ? again : made(scope, node, "And", {}, {rounds.running, again});
+    return "";
+  }
+
+  // What all rounds give as one output of the body. If there are none, what a round would give for values like `given`
+  // says what there is none of.
+  int stack_of(const Scope& scope, const Node& node, const Graph& body, const std::vector<int>& given,
+               std::size_t output, const std::vector<int>& rounds) {
+    if (!rounds.empty()) return stacked(scope, node, rounds);
+    const int one = outputs_of(body, scope, scope.suffix + ".none", given)[output];
+    if (is_sequence(one)) fail(fmt::format("{}: stacks a sequence", label(scope.graph, node)));
+    const Value& like = result_.values[std::size_t(one)];
+    if (!like.shape) return one;
+    Shape shape = *like.shape;
+    shape.insert(shape.begin(), 0);
+    return constant(known(*like.type, shape, std::span<const std::int64_t>()));
+  }
+
+  // ONNX's lists of axes and directions, 0 by default.
+  std::vector<std::int64_t> list_of(const Scope& scope, const Node& node, const std::string& name, std::size_t size) {
+    std::vector<std::int64_t> list = attribute_of(scope, node, name, std::vector<std::int64_t>());
+    if (list.empty()) list.assign(size, 0);
+    if (list.size() != size)
+      fail(fmt::format("{}: attribute '{}' has {}", label(scope.graph, node), name,
+                       base::counted(list.size(), "number")));
+    return list;
+  }
+
+  // A Scan is a loop over elements of values along an axis of each: states, then what is scanned.
+  void scan(Scope& scope, const Node& node, const Node& moved) {
+    const Graph& body = graph_of(scope, node, "body");
+    if (scope.graph.version < 9) return refused(scope, node, "version 8 of operators, where it is known from 9 on");
+    const std::size_t all = moved.operands.size();
+    const std::size_t inputs = std::size_t(attribute_of(scope, node, "num_scan_inputs", std::int64_t(0)));
+    const bool is_given = std::all_of(moved.operands.begin(), moved.operands.end(), [](int v) { return v >= 0; });
+    if (inputs < 1 || inputs > all || body.inputs.size() != all || body.outputs.size() < all - inputs ||
+        node.results.size() > body.outputs.size() || !is_given)
+      fail(fmt::format("{}: its operands, its results and those of its body do not fit", label(scope.graph, node)));
+    const std::size_t states = all - inputs, outputs = body.outputs.size() - states;
+    const auto axes = list_of(scope, node, "scan_input_axes", inputs),
+               is_backward = list_of(scope, node, "scan_input_directions", inputs),
+               output_axes = list_of(scope, node, "scan_output_axes", outputs),
+               is_output_backward = list_of(scope, node, "scan_output_directions", outputs);
+    const auto operands = operands_of(result_, moved);
+    if (!operands) return leave_open(scope, node);
+    std::int64_t rounds = -1;
+    std::vector<int> scanned, given(moved.operands.begin(), moved.operands.begin() + std::ptrdiff_t(states)), like;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      Shape shape = (*operands)[states + i]->shape;
+      const std::int64_t axis = axis_of(scope, node, axes[i], std::int64_t(shape.size()));
+      const std::int64_t extent = shape[std::size_t(axis)];
+      if (rounds >= 0 && extent != rounds)
+        fail(fmt::format("{}: scans {} and {} elements", label(scope.graph, node), rounds, extent));
+      rounds = extent;
+      scanned.push_back(with_axis_at(scope, node, moved.operands[states + i], axis, 0));
+      shape.erase(shape.begin() + axis);
+      like.push_back(added({.name = "none", .type = (*operands)[states + i]->type, .shape = std::move(shape)}));
+    }
+    if (rounds > most_rounds) return refused(scope, node, fmt::format("more than {} rounds", most_rounds));
+    std::vector<std::vector<int>> all_rounds(outputs);
+    for (std::int64_t round = 0; round < rounds; ++round) {
+      given.resize(states);
+      for (std::size_t i = 0; i < inputs; ++i)
+        given.push_back(element(scope, node, scanned[i], 0, is_backward[i] != 0 ? rounds - 1 - round : round));
+      const std::vector<int> results = outputs_of(body, scope, fmt::format("{}.{}", scope.suffix, round), given);
+      given.assign(results.begin(), results.begin() + std::ptrdiff_t(states));
+      for (std::size_t o = 0; o < outputs; ++o) all_rounds[o].push_back(results[states + o]);
+    }
+    std::vector<int> none = given;
+    none.resize(states);
+    none.insert(none.end(), like.begin(), like.end());
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
       if (node.results[r] < 0) continue;
-      if (r >= states && stacked[r - states].empty()) return refused("no rounds, whose results would be stacked");
-      give(scope, node, r, r < states ? state[r] : stack(scope, node, stacked[r - states]));
+      if (r < states) {
+        give(scope, node, r, given[r]);
+        continue;
+      }
+      std::vector<int>& parts = all_rounds[r - states];
+      if (is_output_backward[r - states] != 0) std::reverse(parts.begin(), parts.end());
+      const int value = stack_of(scope, node, body, none, r, parts);
+      const std::optional<Shape>& shape = result_.values[std::size_t(value)].shape;
+      if (!shape) return leave_open(scope, node);
+      const std::int64_t to = axis_of(scope, node, output_axes[r - states], std::int64_t(shape->size()));
+      give(scope, node, r, with_axis_at(scope, node, value, 0, to));
     }
   }
 
-  // One value of equal ones, along a new first dimension: a graph of its own, gone through like any other.
-  int stack(const Scope& scope, const Node& node, const std::vector<int>& parts) {
-    Graph graph;
-    graph.version = scope.graph.version;
-    const auto value = [&](Value one) {
-      graph.values.push_back(std::move(one));
-      return int(graph.values.size()) - 1;
+  // ---- sequences: of known lengths, so that none is left
+
+  // Numbers of sequences in place of numbers of values.
+  static bool is_sequence(int value) { return value < -1; }
+  const std::vector<int>& sequence_of(int value) const { return sequences_[std::size_t(-2 - value)]; }
+  int sequence(std::vector<int> values) {
+    sequences_.push_back(std::move(values));
+    return -1 - int(sequences_.size());
+  }
+
+  void sequences(Scope& scope, const Node& node, const Node& moved) {
+    const std::string& operation = node.operation;
+    const auto malformed = [&](const std::string& what) {
+      fail(fmt::format("{}: {}", label(scope.graph, node), what));
     };
-    Node concat{node.name, "Concat", {{"axis", std::int64_t(0)}}, {}, {}};
-    for (const int part : parts) {
-      const Value& of = result_.values[std::size_t(part)];
-      if (!of.shape) return part;  // what is not supported is named elsewhere
-      Shape shape = *of.shape;
-      shape.insert(shape.begin(), 1);
-      graph.inputs.push_back(value({.name = of.name, .origin = Value::Origin::input}));
-      const Known to = known_vector(shape);
-      const int to_shape = value({.name = of.name + ".shape",
-                                  .origin = Value::Origin::constant,
-                                  .type = to->type,
-                                  .shape = to->shape,
-                                  .known = to});
-      concat.operands.push_back(value({.name = of.name + ".row"}));
-      graph.nodes.push_back({node.name, "Reshape", {}, {graph.inputs.back(), to_shape}, {concat.operands.back()}});
+    if (node.results.empty() || (node.results.size() > 1 && operation != "SequenceMap")) malformed("has other results");
+    if (operation == "SequenceEmpty") return give(scope, node, 0, sequence({}));
+    if (moved.operands.empty()) malformed("has no operands");
+    const auto operands = operands_of(result_, moved);
+    if (!operands) return leave_open(scope, node);
+    const int first = moved.operands[0];
+    if (operation == "Identity") return give(scope, node, 0, first);
+    if (operation == "SplitToSequence") return split(scope, node, moved, *operands);
+    if (operation == "SequenceConstruct") return give(scope, node, 0, sequence(moved.operands));
+    if (!is_of_sequences(operation)) return refused(scope, node, "a sequence as an operand");
+    if (!is_sequence(first)) malformed("its first operand is not a sequence");
+    if (operation == "SequenceMap") return map(scope, node, moved);
+    std::vector<int> values = sequence_of(first);
+    const std::int64_t length = std::int64_t(values.size());
+    if (operation == "SequenceLength")
+      return give(scope, node, 0, constant(known(DType::i64, {}, std::span(&length, 1))));
+    if (operation == "ConcatFromSequence") return concatenate(scope, node, values);
+    const bool is_insert = operation == "SequenceInsert";
+    const std::size_t number = is_insert ? 2 : 1;  // of the operand that is a place
+    std::int64_t at = is_insert ? length : length - 1;
+    if (number < operands->size() && (*operands)[number]) {
+      const Known& place = (*operands)[number]->known;
+      if (!place) return refused(scope, node, "a place in a sequence that is not a constant");
+      if (place->size() != 1) malformed("its place is not one element");
+      at = place->integer(0);
     }
-    concat.results = {value({.name = node.name + ".stacked"})};
-    graph.outputs = concat.results;
-    graph.nodes.push_back(std::move(concat));
-    Scope inner = scope_of(graph, &scope, scope.suffix, parts);
-    go_through(inner);
-    return inner.to[std::size_t(graph.outputs[0])];
+    if (at < 0) at += length;
+    if (at < 0 || at >= length + is_insert) malformed(fmt::format("place {} of {}", at, length));
+    if (operation == "SequenceAt") return give(scope, node, 0, values[std::size_t(at)]);
+    if (is_insert && (moved.operands.size() < 2 || moved.operands[1] == -1)) malformed("its value is missing");
+    if (is_insert)
+      values.insert(values.begin() + at, moved.operands[1]);
+    else
+      values.erase(values.begin() + at);
+    give(scope, node, 0, sequence(std::move(values)));
+  }
+
+  void split(Scope& scope, const Node& node, const Node& moved, const Operands& operands) {
+    const auto malformed = [&](const std::string& what) {
+      fail(fmt::format("{}: {}", label(scope.graph, node), what));
+    };
+    if (!operands[0]) malformed("its operand is not a tensor");
+    const Shape& shape = operands[0]->shape;
+    const std::int64_t axis =
+        axis_of(scope, node, attribute_of(scope, node, "axis", std::int64_t(0)), std::int64_t(shape.size()));
+    const std::int64_t extent = shape[std::size_t(axis)];
+    const bool is_in_ones = operands.size() < 2 || !operands[1];
+    const bool keeps = !is_in_ones || attribute_of(scope, node, "keepdims", std::int64_t(1)) != 0;
+    if (!is_in_ones && !operands[1]->known) return refused(scope, node, "lengths of parts that are not constants");
+    const bool is_equal = is_in_ones || operands[1]->shape.empty();
+    std::vector<std::int64_t> lengths = is_in_ones ? std::vector<std::int64_t>{1} : operands[1]->known->integers();
+    std::vector<int> parts;
+    std::int64_t begin = 0;
+    for (std::size_t p = 0; is_equal ? begin < extent : p < lengths.size(); ++p) {
+      const std::int64_t length = lengths[is_equal ? 0 : p];
+      if (length < 0 || (is_equal && length == 0)) malformed(fmt::format("a part has the length {}", length));
+      const std::int64_t end = is_equal ? begin + std::min(length, extent - begin) : begin + length;
+      if (end > extent) malformed(fmt::format("its parts are more than the extent {}", extent));
+      parts.push_back(keeps ? part_of(scope, node, moved.operands[0], axis, begin, end)
+                            : element(scope, node, moved.operands[0], axis, begin));
+      begin = end;
+    }
+    if (begin != extent) malformed(fmt::format("its parts are less than the extent {}", extent));
+    give(scope, node, 0, sequence(std::move(parts)));
+  }
+
+  void concatenate(Scope& scope, const Node& node, const std::vector<int>& values) {
+    if (values.empty()) fail(fmt::format("{}: an empty sequence", label(scope.graph, node)));
+    const std::int64_t axis = attribute_of(scope, node, "axis", std::int64_t(0));
+    const bool is_new = attribute_of(scope, node, "new_axis", std::int64_t(0)) != 0;
+    const int value = is_new ? stacked(scope, node, values) : concatenated(scope, node, values, axis);
+    const std::optional<Shape>& shape = result_.values[std::size_t(value)].shape;
+    if (!is_new || !shape) return give(scope, node, 0, value);
+    give(scope, node, 0, with_axis_at(scope, node, value, 0, axis_of(scope, node, axis, std::int64_t(shape->size()))));
+  }
+
+  // A graph for each element.
+  void map(Scope& scope, const Node& node, const Node& moved) {
+    const Graph& body = graph_of(scope, node, "body");
+    const std::size_t length = sequence_of(moved.operands[0]).size();
+    if (body.inputs.size() != moved.operands.size() || body.outputs.size() < node.results.size())
+      fail(fmt::format("{}: its operands, its results and those of its body do not fit", label(scope.graph, node)));
+    std::vector<std::vector<int>> results(body.outputs.size());
+    for (std::size_t e = 0; e < length; ++e) {
+      std::vector<int> given = moved.operands;
+      for (int& operand : given) {
+        if (operand == -1 || (is_sequence(operand) && sequence_of(operand).size() != length))
+          fail(fmt::format("{}: its sequences have different lengths", label(scope.graph, node)));
+        if (is_sequence(operand)) operand = sequence_of(operand)[e];
+      }
+      const std::vector<int> outputs = outputs_of(body, scope, fmt::format("{}.{}", scope.suffix, e), given);
+      for (std::size_t o = 0; o < outputs.size(); ++o) results[o].push_back(outputs[o]);
+    }
+    for (std::size_t r = 0; r < node.results.size(); ++r) give(scope, node, r, sequence(std::move(results[r])));
   }
 
   const Graph& graph_of(const Scope& scope, const Node& node, const std::string& attribute) const {
@@ -244,7 +628,10 @@ class Folder {
     if (node.results[r] < 0) return;
     int& to = scope.to[std::size_t(node.results[r])];
     to = value;
-    if (scope.is_model() && is_output_[std::size_t(node.results[r])])
+    if (!scope.is_model() || !is_output_[std::size_t(node.results[r])]) return;
+    if (is_sequence(to))
+      not_supported(scope.graph, node, "a sequence as an output of the model; cut the model before it");
+    else
       to = named(to, scope.graph.values[std::size_t(node.results[r])].name);
   }
 
@@ -329,6 +716,7 @@ class Folder {
   const std::string_view place_;
   const FoldLimits limits_;
   Graph result_;
+  std::vector<std::vector<int>> sequences_;                          // values
   std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
   std::int64_t bytes_ = 0, walked_ = 0;

@@ -1,8 +1,9 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
 // before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
-// its branch, a `Loop` of a known number of rounds its rounds; what only passes its operand on is left out; what scales
-// and shifts channels after a convolution moves into its weights, and so do zero points; nodes that no output needs are
-// removed. What stays computes the same results.
+// its branch, and another one a choice between the results of both; a `Loop` or `Scan` becomes its rounds, and sequences
+// of known lengths their elements; what only passes its operand on is left out; what scales and shifts channels after a
+// convolution moves into its weights, and so do zero points; nodes that no output needs are removed. What stays computes
+// the same results.
 #pragma once
 
 #include <cstdint>
