@@ -16,8 +16,11 @@ struct Float16 {
 
   std::uint16_t bits = 0;
 
+  static constexpr double largest() { return double(Float16(0x1p1000)); }  // that is finite
+
   constexpr Float16() = default;
-  // The nearest number, halves to the one with an even last bit; infinity beyond the largest.
+  // The nearest number, halves to the one with an even last bit. Finite numbers stay finite: beyond the largest number
+  // they become it, so that a mask of -3.4e38 does not become an infinity, whose difference from itself is NaN.
   constexpr explicit Float16(double number) {
     constexpr int dropped = 52 - fraction_bits;
     constexpr std::uint16_t infinity = all_exponent << fraction_bits;
@@ -31,7 +34,7 @@ struct Float16 {
       bits = by > 53 ? 0 : std::uint16_t(shifted(fraction, by));
     } else {
       const std::uint64_t rounded = shifted(size - (std::uint64_t(1023 - bias) << 52), dropped);
-      bits = rounded < infinity ? std::uint16_t(rounded) : infinity;
+      bits = rounded < infinity ? std::uint16_t(rounded) : std::uint16_t(infinity - 1);
     }
     bits = std::uint16_t(bits | (all >> 63) << 15);
   }

@@ -16,7 +16,7 @@ Problem::Problem(const Workload& workload) : workload_(workload), computation_(w
   const tasks::MeasureSettings settings;
   tasks::require_memory(workload, tasks::Place::here, settings);
   base::Monitor nobody;
-  expected_ = tasks::expected_results(workload, computation_, settings.input_seed, settings.threads, nobody);
+  expected_ = tasks::expected_results(workload, computation_, settings.inputs, settings.threads, nobody);
   for (std::size_t t = 0; t < computation_.tensors.size(); ++t) {
     const Tensor& tensor = computation_.tensors[t];
     if (tensor.role == Role::temporary) continue;

@@ -5,23 +5,11 @@
 #include <limits>
 #include <utility>
 
-#include "base/random.h"
+#include "base/within.h"
 #include "codegen/expression/reference.h"
 #include "graph/operators.h"
 
 namespace graft::graph {
-std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed) {
-  base::Stream random(seed, "check inputs");
-  std::map<std::string, codegen::Elements> inputs;
-  for (const int input : graph.inputs) {
-    const Value& value = graph.values[std::size_t(input)];
-    std::vector<double> numbers(std::size_t(elements_of(*value.shape)));
-    for (double& number : numbers)
-      number = codegen::is_floating(*value.type) ? double(float(2 * random.uniform() - 1)) : double(random.below(2));
-    inputs[value.name] = std::move(numbers);
-  }
-  return inputs;
-}
 
 codegen::Elements BufferElements::read(int buffer) const {
   const Plan::Buffer& own = plan_.buffers[std::size_t(buffer)];
@@ -65,7 +53,7 @@ CallError call_error(const Plan& plan, const Plan::Call& call, const BufferEleme
     const double bound =
         amplification * codegen::tolerance(type, all.reduction_length[output], all.magnitude[output][e]);
     if (std::isinf(bound)) ++worst.unbounded;
-    if (got[e] == expected[e] || (std::isnan(got[e]) && std::isnan(expected[e]))) continue;
+    if (base::within(got[e], expected[e], 0, codegen::largest(type))) continue;
     const double difference = std::abs(got[e] - expected[e]);
     const double ratio =
         std::isnan(difference) || bound == 0 ? std::numeric_limits<double>::infinity() : difference / bound;

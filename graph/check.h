@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -11,10 +10,6 @@
 #include "graph/plan.h"
 
 namespace graft::graph {
-
-// Inputs of a graph for checks, by name: floating-point numbers of -1 to 1, integers of 0 and 1, which are valid
-// indices of anything with two elements, and masks. The same for the same seed.
-std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed);
 
 // What a plan's buffers hold.
 class BufferElements {

@@ -68,21 +68,53 @@ std::vector<int> tensors_of(const Computation& computation, std::size_t operands
   return tensors;
 }
 
-// By buffer: channels side by side.
-std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& target) {
-  const std::int64_t lanes = target.lanes(4);
-  const bool convolves = std::any_of(plan.kernels.begin(), plan.kernels.end(), [](const Plan::Kernel& kernel) {
-    const auto& tensors = kernel.workload.computation().tensors;
+// For each buffer that is not a part: whether a convolution reads or writes its channels, or calls between it and a
+// convolution keep them: values that only products touch, as those of a transformer after one, gain nothing in blocks.
+std::vector<bool> channels_of_convolutions(const Plan& plan) {
+  std::vector<bool> found(plan.buffers.size());
+  const auto convolves = [&](const Plan::Call& call) {
+    const auto& tensors = plan.kernels[std::size_t(call.kernel)].workload.computation().tensors;
     return std::any_of(tensors.begin(), tensors.end(), [](const codegen::Tensor& tensor) {
       return tensor.role == Role::constant && tensor.shape.size() > 2;
     });
-  });
+  };
+  const auto buffers_of = [&](const Plan::Call& call) {
+    std::vector<std::size_t> all = {whole_of(plan, call.result)};
+    for (const int operand : call.operands) all.push_back(whole_of(plan, operand));
+    return all;
+  };
+  // [N,C,...]: values of which this is the same are of the same channels, if one is.
+  const auto channels = [&](std::size_t buffer) {
+    const Shape& shape = plan.buffers[buffer].shape;
+    return shape.size() < 3 ? Shape() : Shape{shape[0], shape[1], std::int64_t(shape.size())};
+  };
+  for (const Plan::Call& call : plan.calls)
+    if (convolves(call))
+      for (const std::size_t buffer : buffers_of(call)) found[buffer] = true;
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const Plan::Call& call : plan.calls) {
+      const std::vector<std::size_t> all = buffers_of(call);
+      for (const std::size_t from : all) {
+        if (!found[from] || channels(from).empty()) continue;
+        for (const std::size_t to : all)
+          if (!found[to] && channels(to) == channels(from)) changed = found[to] = true;
+      }
+    }
+  }
+  return found;
+}
+
+// By buffer: channels side by side.
+std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& target) {
+  const std::int64_t lanes = target.lanes(4);
   std::vector<std::int64_t> blocks(plan.buffers.size());
-  if (!convolves || lanes < fewest_channels || plan.calls.size() > most_calls) return blocks;
+  if (lanes < fewest_channels || plan.calls.size() > most_calls) return blocks;
+  const std::vector<bool> is_of_convolution = channels_of_convolutions(plan);
   for (std::size_t w = 0; w < plan.buffers.size(); ++w) {
     const Plan::Buffer& whole = plan.buffers[w];
-    if (whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena || whole.shape.size() < 3 ||
-        whole.shape.size() > most_dimensions)
+    if (!is_of_convolution[w] || whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena ||
+        whole.shape.size() < 3 || whole.shape.size() > most_dimensions)
       continue;
     const std::int64_t elements = elements_of_a_channel(whole.shape);
     if (elements < 2) continue;  // blocks would not change the order

@@ -20,9 +20,16 @@ namespace graft::graph {
 std::vector<codegen::Elements> reference(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
                                          std::string_view place, base::Monitor& monitor);
 
+// Calls `look` with each result that a node computes for these inputs, in the order of nodes. Nodes of more than
+// `most_work` (as work_of), and those that depend on them, are left out. Errors as above.
+using Look = std::function<void(const Node& node, int value, const codegen::Elements& elements)>;
+void look_at(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs, std::string_view place,
+             double most_work, const Look& look, base::Monitor& monitor);
+
 // The output y of a computation (operators.h) whose operand tensors get these elements, by number of the operand.
 codegen::Elements evaluated(const codegen::Computation& computation,
                             const std::function<codegen::Elements(int operand)>& elements);
-double work_of(const codegen::Computation& computation);  // points of all stages
+double work_of(const codegen::Computation& computation);     // points of all stages
+double work_of(const Graph& graph, std::string_view place);  // of all nodes
 
 }  // namespace graft::graph

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
@@ -14,16 +13,16 @@ namespace graft::search {
 namespace {
 
 // Adds the time until it goes.
-class Stopwatch {
+class Adding {
  public:
-  explicit Stopwatch(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
-  ~Stopwatch() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
-  Stopwatch(const Stopwatch&) = delete;
-  Stopwatch& operator=(const Stopwatch&) = delete;
+  explicit Adding(double& seconds) : seconds_(seconds) {}
+  ~Adding() { seconds_ += watch_.seconds(); }
+  Adding(const Adding&) = delete;
+  Adding& operator=(const Adding&) = delete;
 
  private:
   double& seconds_;
-  std::chrono::steady_clock::time_point begin_;
+  const base::Stopwatch watch_;
 };
 
 // Infinite if not ok.
@@ -51,21 +50,6 @@ std::optional<Line> falling_line(const std::vector<double>& x, const std::vector
   return line;
 }
 
-// Asks to stop when the time is up, too.
-class UntilMonitor final : public base::Monitor {
- public:
-  UntilMonitor(base::Monitor& to, const Tuning& tuning) : to_(to), tuning_(tuning) {}
-  void progress(std::string_view what, std::int64_t done, std::int64_t total) override {
-    to_.progress(what, done, total);
-  }
-  void note(std::string_view line) override { to_.note(line); }
-  bool stop_requested() override { return to_.stop_requested() || tuning_.out_of_time(); }
-
- private:
-  base::Monitor& to_;
-  const Tuning& tuning_;
-};
-
 }  // namespace
 
 Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measurer, RunDirectory* run,
@@ -73,11 +57,12 @@ Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measure
     : measurer_(measurer),
       run_(run),
       settings_(settings),
+      deadline_(settings.budget_seconds),
       search_(std::move(task), prior, settings, std::move(explorer)) {}
 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials().size());
-  UntilMonitor until(monitor, *this);
+  base::UntilMonitor until(monitor, deadline_);
   if (left <= 0 || hopeless() || settled() || until.stop_requested()) return false;
   // Always a whole batch, cut to the remaining budget: a run that continues later with more trials proposes the same
   // ones again.
@@ -101,7 +86,7 @@ bool Tuning::step(base::Monitor& monitor) {
   std::int64_t done = std::int64_t(trials().size() + batch.size() - unknown.size());
   if (!unknown.empty()) {
     predict(unknown);
-    const Stopwatch watch(spent_.measuring);
+    const Adding watch(spent_.measuring);
     double fastest = std::numeric_limits<double>::infinity();
     for (const datasets::Trial& trial : trials()) fastest = std::min(fastest, ok_seconds(trial));
     measurer_.measure(
@@ -126,7 +111,7 @@ bool Tuning::step(base::Monitor& monitor) {
   const bool complete = told.size() == answers.size();  // not stopped in between
   search_.tell(std::move(told));
   if (complete && std::int64_t(trials().size()) < settings_.trials) {
-    const Stopwatch watch(spent_.learning);
+    const Adding watch(spent_.learning);
     search_.learn();
   }
   return complete;
@@ -148,12 +133,11 @@ bool Tuning::settled() const {
 }
 
 bool Tuning::out_of_time() const {
-  return settings_.budget_seconds > 0 &&
-         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count() >= settings_.budget_seconds;
+  return deadline_.is_over();
 }
 
 std::vector<codegen::Candidate> Tuning::proposal() {
-  const Stopwatch watch(spent_.proposing);
+  const Adding watch(spent_.proposing);
   return search_.ask(std::max(settings_.batch, int(search_.waiting())));  // all to start with in the first round
 }
 
@@ -161,7 +145,7 @@ std::vector<codegen::Candidate> Tuning::proposal() {
 // and log times of what was measured before.
 void Tuning::predict(std::span<const codegen::Candidate> candidates) {
   if (run_ == nullptr || !search_.is_informed()) return;
-  const Stopwatch watch(spent_.learning);
+  const Adding watch(spent_.learning);
   std::vector<codegen::Candidate> measured;
   std::vector<double> log_seconds;
   for (const datasets::Trial& trial : trials()) {

@@ -3,7 +3,6 @@
 // the measurer until they are used up.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -12,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/monitor.h"
 #include "datasets/trial.h"
 #include "meta/cost_model.h"
@@ -79,10 +79,10 @@ class Tuning {
   std::vector<codegen::Candidate> proposal();
   void predict(std::span<const codegen::Candidate> candidates);
 
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   tasks::Measurer& measurer_;
   RunDirectory* run_;  // null: none
   TuningSettings settings_;
+  const base::Deadline deadline_;
   AskTell search_;
   TimeSpent spent_;
 };

@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "base/error.h"
-#include "tasks/worker/wire.h"
+#include "base/within.h"
 
 namespace graft::tasks {
 namespace {
@@ -105,10 +105,11 @@ void require_memory(const codegen::Workload& workload, Place place, const Measur
 }
 
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
-                                    std::uint64_t seed, int threads, base::Monitor& monitor) {
+                                    const codegen::InputSource& inputs, int threads, base::Monitor& monitor) {
   codegen::ReferenceSettings settings;
   settings.threads = threads;
-  codegen::Reference reference = codegen::reference(computation, seed, settings, monitor);
+  settings.seen = inputs.of(workload.text());
+  codegen::Reference reference = codegen::reference(computation, inputs.seed, settings, monitor);
   if (reference.computed < reference.elements)
     monitor.note(fmt::format(
         "{}: too large to check all results of every program; of {} elements {} are compared with the reference, the "
@@ -135,7 +136,7 @@ std::optional<std::string> difference(const codegen::Tensor& tensor, const codeg
       const double allowed =
           factor * codegen::tolerance(tensor.dtype, reference.reduction_length[std::size_t(t)], magnitude.held(n));
       numbers = numbers && !std::isnan(wanted);
-      if (!wire::within(got, wanted, allowed))
+      if (!base::within(got, wanted, allowed, codegen::largest(tensor.dtype)))
         return fmt::format("{}: element {} is {:.9g} instead of {:.9g} (allowed error {:.3g})", tensor.name, e, got,
                            wanted, allowed);
     }

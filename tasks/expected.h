@@ -33,11 +33,11 @@ MemoryNeed memory_need(const codegen::Computation& computation, Place place);
 void require_memory(const codegen::Workload& workload, Place place, const MeasureSettings& settings,
                     std::int64_t available = base::available_memory());
 
-// The inputs of settings.input_seed and the expected outputs, computed on `threads` threads; for a large computation a
+// The inputs of this source and the expected outputs, computed on `threads` threads; for a large computation a
 // sample (codegen::ReferenceSettings), which is reported to the monitor once. Throws base::Stopped when the monitor
 // asks for it.
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
-                                    std::uint64_t seed, int threads, base::Monitor& monitor);
+                                    const codegen::InputSource& inputs, int threads, base::Monitor& monitor);
 
 // The first element of output `t` (of the reference's computation) that is not within `factor` times its tolerance, or
 // is NaN though it is not in the sample that is compared; nullopt if there is none. `bytes`: the output as a program

@@ -385,13 +385,13 @@ class HostRunner::State {
   }
 
   codegen::Reference reference_of(const codegen::Workload& workload, base::Monitor& monitor) {
-    if (make_reference_) return make_reference_(workload, settings_.input_seed);
+    if (make_reference_) return make_reference_(workload, settings_.inputs.seed);
     require_memory(workload, Place::here, settings_);
     // Other layouts of a workload need it again, which need not be said again.
     base::QuietMonitor quiet(monitor);
     base::Monitor& told = last_told_ == workload.text() ? static_cast<base::Monitor&>(quiet) : monitor;
     codegen::Reference made =
-        expected_results(workload, workload.computation(), settings_.input_seed, settings_.threads, told);
+        expected_results(workload, workload.computation(), settings_.inputs, settings_.threads, told);
     last_told_ = workload.text();
     return made;
   }

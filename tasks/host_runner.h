@@ -52,7 +52,7 @@ class HostRunner {
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;
 
-  // Runs prepare and run, compares the outputs with the workload's reference (inputs of settings.input_seed), then
+  // Runs prepare and run, compares the outputs with the workload's reference (of settings.inputs), then
   // times. The binary must be of a program of this workload. `abort_seconds` > 0 ends a slower candidate as
   // slower_than_limit. Throws Failure if there is no worker program, or if it cannot start; UserError if
   // there is no memory for the workload (expected.h); base::Stopped, having killed the worker, when the monitor asks

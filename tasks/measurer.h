@@ -11,6 +11,7 @@
 
 #include "base/monitor.h"
 #include "base/parallel.h"
+#include "codegen/expression/inputs.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/trial.h"
 #include "tasks/platform.h"
@@ -39,7 +40,7 @@ struct MeasureSettings {
                                 // repetition; 0 aborts nothing (collect)
   // The worker's address space; nothing: what this machine has available when the worker starts.
   std::optional<std::int64_t> memory_limit_bytes = {};
-  std::uint64_t input_seed = 1;
+  codegen::InputSource inputs = {};
   // Whether a page that faults is placed before buffers, instead of after them: for checks; no
   // difference to a right program.
   bool guard_in_front = false;

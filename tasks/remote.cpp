@@ -137,7 +137,7 @@ const Expected& LatestExpected::of(const codegen::Workload& workload, base::Moni
     text_.clear();  // until all of it is known
     require_memory(workload, Place::elsewhere, {});
     expected_.computation = workload.computation();
-    expected_.reference = expected_results(workload, expected_.computation, seed_, threads_, monitor);
+    expected_.reference = expected_results(workload, expected_.computation, inputs_, threads_, monitor);
     text_ = workload.text();
   }
   return expected_;
@@ -421,8 +421,7 @@ class RemoteMeasurer : public Measurer {
     if (positions.empty()) return next;
     const codegen::Workload& of = candidates[positions.front()].workload;
     if (expected_ == nullptr || expected_of_ != workload)
-      expected_ =
-          std::make_shared<const Expected>(LatestExpected(settings_.input_seed, settings_.threads).of(of, monitor)),
+      expected_ = std::make_shared<const Expected>(LatestExpected(settings_.inputs, settings_.threads).of(of, monitor)),
       expected_of_ = workload;
     out.chunk->expected = expected_;
     codegen::RunSettings& run = out.chunk->settings;

@@ -27,12 +27,13 @@ struct Expected {
 // Candidates of one workload are consecutive: its results are computed once.
 class LatestExpected {
  public:
-  explicit LatestExpected(std::uint64_t seed, int threads = 1) : seed_(seed), threads_(threads) {}
+  explicit LatestExpected(codegen::InputSource inputs, int threads = 1)
+      : inputs_(std::move(inputs)), threads_(threads) {}
   // Valid until the next call. UserError if there is no memory for it; base::Stopped when the monitor asks for it.
   const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
 
  private:
-  std::uint64_t seed_;
+  codegen::InputSource inputs_;
   int threads_;
   std::string text_;  // of the workload that expected_ is of
   Expected expected_;

@@ -134,7 +134,8 @@ Command tune_command() {
                          "id or YAML file (graft platform list); native,threads=2 runs on two cores");
             flags->effort.declare(options);
             options.text("budget", flags->budget,
-                         "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked");
+                         "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked. Of a "
+                         "network: the time for everything");
             options.text(
                 "start", flags->start,
                 "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");

@@ -92,7 +92,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), seconds_text(seconds),
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
     if (codegen::names_computation(workload))
-      out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(gflops, *peak) : "",
+      out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(*answer, *peak) : "",
                            checked.empty() ? "" : ", results " + checked));
     const base::Document schedule = study::schedule_document(answer->candidate);
     for (const base::Document& step : schedule.as_list()) out.line("  " + step.as_string());

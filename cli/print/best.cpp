@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
-#include "study/knowledge/answer.h"
+#include "codegen/schedule/candidate.h"
 
 namespace graft::cli {
 
@@ -25,6 +27,15 @@ std::optional<double> peak_gflops(const std::string& platform, const codegen::Wo
 
 std::string of_peak_text(double gflops, double peak) {
   return fmt::format("{:.1f} % of {:.4g} (fp32 multiply-adds)", 100 * gflops / peak, peak);
+}
+
+std::string of_peak_text(const study::Answer& answer, double peak) {
+  const auto schedule = codegen::schedule(answer.candidate);
+  const bool transforms = schedule && std::any_of(schedule->begin(), schedule->end(), [](const codegen::Step& step) {
+                            return step.kind == codegen::StepKind::winograd;
+                          });
+  return of_peak_text(answer.gflops(), peak) +
+         (transforms ? "; Winograd's algorithm does less arithmetic than is counted" : "");
 }
 
 }  // namespace graft::cli

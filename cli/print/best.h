@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "codegen/expression/workload.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::cli {
 
@@ -18,5 +19,7 @@ std::optional<double> peak_gflops(const std::string& platform, const codegen::Wo
 
 // "61.2 % of 20.8 (fp32 multiply-adds)"
 std::string of_peak_text(double gflops, double peak);
+// The same of an answer, with why it may be above 100 %.
+std::string of_peak_text(const study::Answer& answer, double peak);
 
 }  // namespace graft::cli

@@ -44,7 +44,7 @@ void print(const study::TuneResult& result, Output& out) {
     const std::string checked = checked_text(result.source, answer->measurement.check);
     if (!checked.empty()) table.row({"its results", checked});
     table.row({modelled ? "modelled GFLOP/s" : "GFLOP/s", number_text(answer->gflops(), 2)});
-    if (result.peak_gflops) table.row({"of the peak", of_peak_text(answer->gflops(), *result.peak_gflops)});
+    if (result.peak_gflops) table.row({"of the peak", of_peak_text(*answer, *result.peak_gflops)});
   }
   if (!result.known_since.empty()) {
     table.row({"known since", result.known_since + " (--again searches)"});

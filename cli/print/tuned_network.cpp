@@ -1,12 +1,14 @@
 #include "cli/print/tuned_network.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "base/duration.h"
 #include "base/shortened.h"
 #include "cli/texts.h"
 
@@ -66,6 +68,13 @@ void print(const study::TunedNetwork& network, Output& out) {
   if (std::isfinite(network.seconds)) out.line(fmt::format("\nsum of all calls: {}", seconds_text(network.seconds)));
   if (network.in_place_seconds)
     out.line(fmt::format("within the network: {}", seconds_text(*network.in_place_seconds)));
+  std::vector<std::string> spent;
+  double all = 0;
+  for (const auto& [on, seconds] : network.spent) {
+    all += seconds;
+    spent.push_back(fmt::format("{} {}", on, base::seconds_text(seconds)));
+  }
+  if (!spent.empty()) out.line(fmt::format("time: {} ({})", base::seconds_text(all), fmt::join(spent, ", ")));
   out.line(fmt::format("folder: {}", network.folder.string()));
 }
 

@@ -416,8 +416,9 @@ class Interpreter {
   // A number that is rounded once more, to a coarser type: by its own size, not by that of the terms it is the sum of.
   static Number in_storage(const Number& from, DType type, std::int64_t depth, DType to) {
     const double before = is_floating(type) ? error_of(from.magnitude, type, depth) : from.magnitude;
-    if (const double stored = rounded_to(from.value, to); std::isinf(stored))
-      return {stored, std::isinf(from.value) ? 0 : std::numeric_limits<double>::infinity()};
+    const double stored = rounded_to(from.value, to);
+    if (std::isinf(stored)) return {stored, 0};
+    if (std::abs(from.value) > largest(to)) return {stored, largest(to) + room_for(before, to, 1)};
     return {from.value, std::abs(from.value) + room_for(before, to, 1)};
   }
 
@@ -1048,14 +1049,17 @@ Reference reference(const Computation& computation, std::uint64_t seed, const Re
     for (std::size_t t = 0; t < found.tensors.size(); ++t) {
       if (computation.tensors[t].role != Role::output) continue;
       const Elements& values = found.tensors[t];
-      const auto look = [&](std::size_t e) { count += std::isfinite(values[e]) ? 0 : 1; };
+      const auto look = [&](std::size_t e) {
+        count += std::abs(values[e]) <= largest(computation.tensors[t].dtype) ? 0 : 1;
+      };
       for (const std::int64_t e : values.sample()) look(std::size_t(e));
       for (std::size_t e = 0; !values.is_sample() && e < values.size(); ++e) look(e);
     }
     operands = std::move(found.tensors);
     return count;
   };
-  return evaluated(computation, made_inputs(computation, seed, undefined, meter), plan, settings.threads, meter);
+  return evaluated(computation, made_inputs(computation, seed, settings.seen, undefined, meter), plan, settings.threads,
+                   meter);
 }
 
 Reference reference(const Computation& computation, std::vector<Elements> operands) {

@@ -8,6 +8,7 @@
 #include "base/monitor.h"
 #include "codegen/expression/computation.h"
 #include "codegen/expression/elements.h"
+#include "codegen/expression/inputs.h"
 
 namespace graft::codegen {
 
@@ -39,6 +40,7 @@ struct ReferenceSettings {
   double most_work = 0x1p32, sampled_work = 0x1p30;
   // The same for a computation with an output of more elements: expected values take 16 bytes each.
   std::int64_t most_elements = 1 << 25;
+  const Seen* seen = nullptr;  // what inputs are drawn from, if it is known (inputs.h)
 };
 
 // Fast for sums of products (strided inner loops); any computation works. Deterministic in (computation, seed).

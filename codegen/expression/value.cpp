@@ -96,6 +96,16 @@ double highest(DType type) {
   return with_element_of(type, [](auto zero) { return double(std::numeric_limits<decltype(zero)>::max()); });
 }
 
+double largest(DType type) {
+  return with_element_of(type, [](auto zero) {
+    using Element = decltype(zero);
+    if constexpr (std::is_arithmetic_v<Element>)
+      return double(std::numeric_limits<Element>::max());
+    else
+      return Element::largest();
+  });
+}
+
 DType widest(DType a, DType b) {
   a = computed_in(a), b = computed_in(b);
   if (a == b) return a;

@@ -56,6 +56,8 @@ decltype(auto) with_element_of(DType type, Function f) {
 // The ends of a type's range; infinities for floating point.
 double lowest(DType type);
 double highest(DType type);
+// The largest finite number of a type.
+double largest(DType type);
 
 // The type in which numbers of both types are computed: floating point before integers, more bits before fewer; i8 and
 // u8 together are i32; f16 and bf16 are f32.

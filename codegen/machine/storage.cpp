@@ -83,6 +83,16 @@ class ByIntegers {
   llvm::Type *floats_, *words_;
 };
 
+// Finite numbers beyond the largest of the type as that one, as base/float16.h has them.
+llvm::Value* kept_finite(llvm::IRBuilder<>& builder, llvm::Value* number, double largest) {
+  llvm::Type* const type = number->getType();
+  llvm::Constant* const most = llvm::ConstantFP::get(type, largest);
+  llvm::Value* const size = builder.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, number);
+  llvm::Value* const is_beyond = builder.CreateAnd(builder.CreateFCmpOGT(size, most),
+                                                   builder.CreateFCmpOLT(size, llvm::ConstantFP::getInfinity(type)));
+  return builder.CreateSelect(is_beyond, builder.CreateCopySign(most, number), number);
+}
+
 }  // namespace
 
 llvm::Value* loaded_from_storage(llvm::IRBuilder<>& builder, const CodeAttributes& attributes, llvm::Value* bits,
@@ -98,8 +108,9 @@ llvm::Value* loaded_from_storage(llvm::IRBuilder<>& builder, const CodeAttribute
 llvm::Value* rounded_for_storage(llvm::IRBuilder<>& builder, const CodeAttributes& attributes, llvm::Value* number,
                                  DType type) {
   assert(type == DType::f16 || type == DType::bf16);
-  ByIntegers integers(builder, number);
   const bool is_f16 = type == DType::f16;
+  number = kept_finite(builder, number, is_f16 ? 65504 : 0x1.fep127);
+  ByIntegers integers(builder, number);
   if (!(is_f16 ? attributes.converts_f16 : attributes.converts_bf16))
     return is_f16 ? integers.to_f16(number) : integers.to_bf16(number);
   llvm::Type* const short_type = is_f16 ? builder.getHalfTy() : builder.getBFloatTy();

@@ -13,8 +13,8 @@ namespace graft::codegen {
 // i16 -> f32, exact; scalars or vectors, as all here. `type`: f16 or bf16.
 llvm::Value* loaded_from_storage(llvm::IRBuilder<>& builder, const CodeAttributes& attributes, llvm::Value* bits,
                                  DType type);
-// f32 -> i16, to the nearest number, halves to even; infinity beyond the largest. Of bf16 an instruction may turn
-// subnormal numbers into 0.
+// f32 -> i16, to the nearest number, halves to even; finite numbers beyond the largest are the largest. Of bf16 an
+// instruction may turn subnormal numbers into 0.
 llvm::Value* rounded_for_storage(llvm::IRBuilder<>& builder, const CodeAttributes& attributes, llvm::Value* number,
                                  DType type);
 

@@ -12,6 +12,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "codegen/machine/link.h"
+#include "graph/inputs.h"
 #include "graph/reference.h"
 #include "study/flows/code_runner.h"
 #include "tasks/remote.h"
@@ -116,7 +117,7 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   const CodeRunner runner = runner_of(tuned.platform);
   out.check = runner.check;
   out.unchecked = runner.reason;
-  const Inputs inputs = graph::check_inputs(program.network.graph, request.seed);
+  const Inputs inputs = graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor);
   std::string outputs;
   if (runner.where) {
     outputs = run_on(runner, program.sequence, inputs, {0}, tuned.model.string(), monitor).outputs;
@@ -147,7 +148,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   const NetworkProgram program = program_of(tuned, "network", monitor);
   const CodeRunner runner = runner_of(tuned.platform);
   if (!runner.where) throw base::Failure(fmt::format("{} cannot be run here: {}", tuned.model.string(), runner.reason));
-  Inputs inputs = graph::check_inputs(program.network.graph, request.seed);
+  Inputs inputs = graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor);
   for (const auto& [name, array] : request.inputs) {
     const auto at = std::find_if(program.sequence.inputs.begin(), program.sequence.inputs.end(),
                                  [&](const codegen::Sequence::Tensor& input) { return input.name == name; });

@@ -6,11 +6,14 @@
 #include <cmath>
 #include <limits>
 #include <utility>
+#include <variant>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
+#include "graph/inputs.h"
 #include "study/flows/compile.h"
 #include "study/flows/network_choice.h"
 #include "study/flows/network_layouts.h"
@@ -24,6 +27,9 @@ constexpr double negligible = 0.005;  // of the network's time
 // For each kernel, before any gets more; with a choice of forms a third of all, within these.
 constexpr std::int64_t first_trials = 4, most_first_trials = 16;
 constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
+// To say beforehand how long a search on this machine takes: of a trial what does not depend on the kernel, above all
+// LLVM's part; and how often its program runs, at a middling speed.
+constexpr double seconds_per_trial = 0.1, runs_per_trial = 10, operations_per_second = 2e10;
 
 std::string kernel_folder(std::size_t kernel, const codegen::Workload& workload) {
   return fmt::format("kernels/{:03}-{}", kernel, short_name(workload.text()));
@@ -127,8 +133,11 @@ void check_fused(const TunedNetwork& tuned, const graph::Plan& plan) {
 // The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
 class NetworkSearch {
  public:
-  NetworkSearch(const NetworkRequest& request, const Network& network, TunedNetwork& out, base::Monitor& monitor)
+  // `deadline`: of all, since the network was begun to be read.
+  NetworkSearch(const NetworkRequest& request, const base::Deadline& deadline, const Network& network,
+                TunedNetwork& out, base::Monitor& monitor)
       : request_(request),
+        deadline_(deadline),
         network_(network),
         out_(out),
         monitor_(monitor),
@@ -144,8 +153,16 @@ class NetworkSearch {
     form_ = are_chosen ? NetworkForm{out_.fused, in_blocks_of(out_, layouts_.forms(out_.fused))} : layouts_.first();
     if (are_chosen) check_fused(out_, layouts_.plan(form_));
     if (layouts_.kernels().empty()) return;
-    const TuneAllResult tuned = tune_all(all_forms(are_chosen), monitor_);
+    inputs_.seen = std::make_shared<const std::map<std::string, codegen::Seen>>(layouts_.seen(samples()));
+    spend("reading, planning, and what kernels are given");
+    const TuneAllRequest all = all_forms(are_chosen);
+    announce(all);
+    const TuneAllResult tuned = tune_all(all, monitor_);
     out_.complete = tuned.complete;
+    if (deadline_.exists()) out_.spent.emplace_back("the first program of each kernel", tuned.first_seconds);
+    out_.spent.emplace_back("search", tuned.search_seconds);
+    out_.spent.emplace_back("building the best again", tuned.finish_seconds);
+    watch_ = {};
     out_.layouts_chosen = are_chosen || (layouts_.any() && tuned.all_begun);
     out_.fused = form_.fused;
     out_.in_blocks.clear();
@@ -158,8 +175,13 @@ class NetworkSearch {
         add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);
     }
     copies.trials = copy_trials * std::int64_t(copies.searches.size());
+    copies.deadline = deadline_;
+    copies.later_programs = programs_in_place(out_.kernels.size());
     const TuneAllResult copied = copies.searches.empty() ? TuneAllResult() : tune_all(copies, monitor_);
-    if (!copies.searches.empty()) out_.complete &= copied.complete;
+    if (!copies.searches.empty()) {
+      out_.complete &= copied.complete;
+      spend("copies between layouts");
+    }
     std::size_t copy = 0;
     for (NetworkKernel& kernel : out_.kernels) {
       const std::size_t place = place_of(kernel.workload);
@@ -170,14 +192,47 @@ class NetworkSearch {
     }
     const bool searched = std::any_of(out_.kernels.begin(), out_.kernels.end(),
                                       [](const NetworkKernel& kernel) { return !kernel.run.empty(); });
-    if (out_.complete && searched) choose_in_place(out_, monitor_);
+    if (!out_.complete || !searched) return;
+    const double round_seconds = programs_in_place(out_.kernels.size()) * tuned.seconds_per_trial;
+    if (deadline_.left() < round_seconds) return;
+    choose_in_place(out_, deadline_, monitor_);
+    spend("programs within the network");
   }
 
  private:
+  // What a round of programs within the network takes, in trials: each kernel is compiled once.
+  static double programs_in_place(std::size_t kernels) { return double(kernels); }
+
+  // About how long the search will take.
+  void announce(const TuneAllRequest& all) const {
+    if (deadline_.exists() || !std::holds_alternative<tasks::Native>(out_.platform.how)) return;
+    double operations = 0;
+    for (const TuneRequest& search : all.searches) operations += double(codegen::flops(search.workload));
+    const double seconds =
+        double(all.trials) *
+        (seconds_per_trial + runs_per_trial * operations / double(all.searches.size()) / operations_per_second);
+    monitor_.note(fmt::format("{} kernels in {} forms, {} trials: about {} on an idle machine",
+                              network_.plan.kernels.size(), all.searches.size(), all.trials,
+                              base::seconds_text(seconds)));
+  }
+
+  void spend(const char* on) {
+    out_.spent.emplace_back(on, watch_.seconds());
+    watch_ = {};
+  }
+
+  // Numbers that kernels get within the network, when it gets what its program is checked with.
+  graph::Samples samples() const {
+    const std::string place = network_.model.string();
+    const auto inputs = graph::check_inputs(network_.graph, 1, place, monitor_);
+    return graph::samples_of_values(network_.graph, inputs, place, monitor_);
+  }
+
   TuneRequest search_of(const codegen::Workload& workload) const {
     TuneRequest search = request_.each;
     if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb_;
     search.space.layouts = {};
+    search.inputs = inputs_;
     search.workload = workload;
     return search;
   }
@@ -208,7 +263,8 @@ class NetworkSearch {
     weights_ = all.weights;
     const std::int64_t kernels = std::int64_t(searches_.size());
     all.trials = std::max(request_.trials > 0 ? request_.trials : request_.trials_by_kernel * kernels, kernels);
-    all.budget_seconds = request_.budget_seconds;
+    all.deadline = deadline_;
+    all.later_programs = programs_in_place(searches_.size());
     all.first_trials =
         layouts_.any() ? std::clamp(all.trials / (3 * kernels), first_trials, most_first_trials) : first_trials;
     all.negligible = negligible;
@@ -238,10 +294,13 @@ class NetworkSearch {
   }
 
   const NetworkRequest& request_;
+  const base::Deadline& deadline_;
+  base::Stopwatch watch_;
   const Network& network_;
   TunedNetwork& out_;
   base::Monitor& monitor_;
   double constants_mb_;
+  codegen::InputSource inputs_;
   NetworkLayouts layouts_;
   NetworkForm form_;
   std::vector<std::size_t> kernels_;   // that are searched, of layouts_
@@ -283,6 +342,7 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 }
 
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
+  const base::Deadline deadline(request.budget_seconds);
   const tasks::Platform& platform = request.each.platform;
   const Network network = read_network(request.model, request.options, platform.target);
   TunedNetwork out;
@@ -306,7 +366,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     out.in_blocks = before.in_blocks;
     out.layouts_chosen = before.layouts_chosen;
   }
-  NetworkSearch(request, network, out, monitor).run();
+  NetworkSearch(request, deadline, network, out, monitor).run();
   out.seconds = sum_of(out.kernels);
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
@@ -363,6 +423,8 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   out.seconds = sum_of(out.kernels);
   if (const base::Document* const in_place = document.find("in_place_seconds"))
     out.in_place_seconds = in_place->as_number();
+  if (const base::Document* const spent = document.find("spent_seconds"))
+    for (const auto& [on, seconds] : spent->as_map()) out.spent.emplace_back(on, seconds.as_number());
   out.complete = document.at("complete").as_bool();
   return out;
 }
@@ -393,6 +455,11 @@ base::Document to_document(const TunedNetwork& network) {
     out.set("storage", std::string(codegen::name_of(network.options.storage)));
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
+  if (!network.spent.empty()) {
+    base::Document spent = base::Document::map();
+    for (const auto& [on, seconds] : network.spent) spent.set(on, seconds);
+    out.set("spent_seconds", std::move(spent));
+  }
   const auto set_numbers = [&](const std::string& name, const auto& numbers) {
     if (numbers.empty()) return;
     base::Document list = base::Document::list();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/document.h"
@@ -55,7 +56,7 @@ struct NetworkRequest {
   TuneRequest each;
   std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels in all their forms
   std::int64_t trials = 0;             // in total, if above 0
-  double budget_seconds = 0;           // of wall time in total; 0: none
+  double budget_seconds = 0;           // of wall time in total, building and checking included; 0: none
   // Called after each round with the kernels, which have no answers yet, and how their searches are.
   std::function<void(const std::vector<NetworkKernel>&, const std::vector<SearchState>&)> watch;
 };
@@ -84,7 +85,8 @@ struct TunedNetwork {
   std::vector<NetworkKernel> kernels;      // in the plan's order, in these forms
   double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
   std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
-  bool complete = false;                   // false: stopped; the same request continues it
+  std::vector<std::pair<std::string, double>> spent;  // seconds of the latest call, by what they were spent on
+  bool complete = false;                              // false: stopped; the same request continues it
 };
 
 // The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan has other

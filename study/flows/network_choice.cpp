@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "codegen/program/constants.h"
-#include "graph/check.h"
+#include "graph/inputs.h"
 #include "search/run_directory.h"
 #include "study/flows/network_program.h"
 #include "study/knowledge/answer.h"
@@ -62,7 +62,7 @@ std::vector<KnownAnswer> programs_of(const NetworkKernel& kernel, const codegen:
 
 }  // namespace
 
-void choose_in_place(TunedNetwork& network, base::Monitor& monitor) {
+void choose_in_place(TunedNetwork& network, const base::Deadline& deadline, base::Monitor& monitor) {
   const bool is_whole = std::all_of(network.kernels.begin(), network.kernels.end(),
                                     [](const NetworkKernel& kernel) { return kernel.answer.has_value(); });
   if (!std::holds_alternative<tasks::Native>(network.platform.how) || !is_whole || network.kernels.empty()) return;
@@ -78,8 +78,11 @@ void choose_in_place(TunedNetwork& network, base::Monitor& monitor) {
   tasks::HostRunner runner(settings);
   std::vector<double> best(network.kernels.size(), std::numeric_limits<double>::infinity());
   std::vector<std::size_t> chosen(network.kernels.size());
+  base::Stopwatch watch;
   for (std::size_t round = 0; round < rounds; ++round) {
     base::check_stop(monitor);
+    // Another round takes as long as those before it.
+    if (round > 0 && deadline.left() < watch.seconds() / double(round)) break;
     monitor.progress("within the network", std::int64_t(round), std::int64_t(rounds));
     TunedNetwork tried = network;
     for (std::size_t k = 0; k < programs.size(); ++k)
@@ -87,7 +90,7 @@ void choose_in_place(TunedNetwork& network, base::Monitor& monitor) {
     base::QuietMonitor quiet(monitor);
     const NetworkProgram program = program_of(tried, "network", quiet);
     std::vector<std::string> inputs;
-    const auto elements = graph::check_inputs(program.network.graph, 1);
+    const auto elements = graph::check_inputs(program.network.graph, 1, network.model.string(), quiet);
     for (const codegen::Sequence::Tensor& input : program.sequence.inputs)
       inputs.push_back(elements.at(input.name).bytes(input.dtype));
     const tasks::SequenceRun run = runner.run(program.sequence, inputs, &quiet);

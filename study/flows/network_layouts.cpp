@@ -154,6 +154,15 @@ NetworkForm NetworkLayouts::best(const std::vector<double>& best_seconds) {
   return best.second;
 }
 
+std::map<std::string, codegen::Seen> NetworkLayouts::seen(const graph::Samples& samples) {
+  std::map<std::string, codegen::Seen> all;
+  for (const std::set<int>& fused : {std::set<int>(), all_}) {
+    const Way& own = way(fused);
+    graph::add_seen(own.plan, own.forms, samples, all);
+  }
+  return all;
+}
+
 graph::Plan NetworkLayouts::plan(const NetworkForm& form) {
   const auto& [plan, forms] = way(form.fused);
   return graph::laid_out(plan, forms, form.in_blocks);

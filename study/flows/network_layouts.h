@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/monitor.h"
+#include "graph/inputs.h"
 #include "graph/layouts.h"
 #include "study/flows/network.h"
 
@@ -42,6 +43,8 @@ class NetworkLayouts {
   // decided in order, each with the best layouts.
   NetworkForm best(const std::vector<double>& best_seconds);
   graph::Plan plan(const NetworkForm& form);
+  // What operands of the kernels of all forms have (graph/inputs.h).
+  std::map<std::string, codegen::Seen> seen(const graph::Samples& samples);
 
  private:
   // The network with some kernels fused.

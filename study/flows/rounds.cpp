@@ -62,7 +62,8 @@ std::string remedy_for(datasets::Status status, const tasks::Platform& platform)
 template <class Remedy>
 std::string nothing_ok(std::span<const datasets::Trial> trials, const std::string& platform, const char* what,
                        const std::filesystem::path& run, Remedy remedy) {
-  if (trials.empty()) return fmt::format("{}: nothing was measured: the budget ended before, or the space has no candidate", platform);
+  if (trials.empty())
+    return fmt::format("{}: nothing was measured: the budget ended before, or the space has no candidate", platform);
   datasets::FailureCounts failures;
   for (const datasets::Trial& trial : trials) failures.add(trial.measurement);
   const datasets::FailureKind most = failures.kinds().front();

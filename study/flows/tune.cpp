@@ -259,7 +259,7 @@ struct TuneSession::State {
 
   State(TuneRequest asked, SearchResources& resources, base::Monitor& monitor)
       : request(std::move(asked)),
-        measure(request.timing.settings(abort_factor, request.threads)),
+        measure(settings_of_measuring(request)),
         space(checked_space(request, measure)),
         history(history_of(request.history, request.workload, lowers_on(request.platform.target))),
         prior(prior_of(
@@ -276,6 +276,11 @@ struct TuneSession::State {
   }
 
  private:
+  static tasks::MeasureSettings settings_of_measuring(const TuneRequest& request) {
+    tasks::MeasureSettings settings = request.timing.settings(abort_factor, request.threads);
+    settings.inputs = request.inputs;
+    return settings;
+  }
   // UserError before there is a folder.
   static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
     tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);

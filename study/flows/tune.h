@@ -34,7 +34,8 @@ struct TuneRequest {
 #define GRAFT_SETTING GRAFT_FIELD
 #define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/tune.def"
-  std::string command_line;  // for provenance
+  std::string command_line;          // for provenance
+  codegen::InputSource inputs = {};  // of the programs that are checked and timed
 };
 
 struct TuneResult {

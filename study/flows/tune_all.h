@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/document.h"
 #include "base/monitor.h"
 #include "study/flows/tune.h"
@@ -26,8 +27,12 @@ struct TuneAllRequest {
   // Called once all have had their first trials, with their best times (infinite: none yet): the weights from then on.
   // Searches of weight 0 get no more trials, and their results have no answer.
   std::function<std::vector<double>(const std::vector<double>& best_seconds)> reweigh;
-  std::int64_t trials = 0;        // in total
-  double budget_seconds = 0;      // of wall time, after which the searches end; 0: none
+  std::int64_t trials = 0;  // in total
+  // For the searches and what follows them; without: no end. Every search gets its first program, however long that
+  // takes. So much is left as the programs are expected to take that are built when the searches are over, and
+  // `later_programs` more, which the caller makes; fewer of the best are built again if that was too little.
+  base::Deadline deadline = {};
+  double later_programs = 0;
   std::int64_t first_trials = 0;  // that each gets before any gets more; 0: an even share of all, at most a round
   // Searches whose weighted times are together this share of the sum or less after their first trials get no more. If
   // it is not 0, fewer programs are rebuilt of a search with less than an average part of the sum
@@ -43,6 +48,9 @@ struct TuneAllResult {
   double weighted_seconds = 0;       // sum of weight * time; infinite if a search found nothing
   bool complete = false;             // false: stopped; the same request continues it
   bool all_begun = false;            // all searches had their first trials
+  std::vector<std::size_t> barely;   // searches that the time ended before they had these
+  double first_seconds = 0, search_seconds = 0, finish_seconds = 0;  // until all had one, all searched, all were built
+  double seconds_per_trial = 0;
 };
 
 // Errors as tune. What a search's library knows is answered without trials, and what is found is recorded there. A

@@ -163,7 +163,7 @@ class ModelledMeasurer : public Measurer {
         host_(codegen::host_target()),
         settings_(settings),
         modelled_(std::move(modelled)),
-        expected_(settings.input_seed, settings.threads) {
+        expected_(settings.inputs, settings.threads) {
     if (modelled_.memo == nullptr) modelled_.memo = std::make_shared<TrafficMemo>();
     if (modelled_.host_checks == nullptr) modelled_.host_checks = std::make_shared<HostChecks>(settings);
   }

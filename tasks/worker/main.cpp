@@ -20,9 +20,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "base/float16.h"
+#include "base/within.h"
 #include "tasks/worker/pool.h"
 #include "tasks/worker/wire.h"
 
@@ -385,6 +387,14 @@ bool is_unwritten(const T& element) {
   return true;
 }
 
+template <class T>
+double largest() {
+  if constexpr (std::is_arithmetic_v<T>)
+    return double(std::numeric_limits<T>::max());
+  else
+    return T::largest();
+}
+
 // False (and a message) at the first element that is not within `factor` times its tolerance, that was never written
 // although NaN is right there, or that is NaN although it is not compared.
 template <class T>
@@ -399,7 +409,7 @@ bool compare(const Part& part, const char* data, double factor, Answer& answer) 
     const double value = double(got[i]);
     const double allowed = factor * tolerance[c];
     const bool written = !std::isnan(expected[c]) || !is_unwritten(got[i]);
-    if (written && within(value, expected[c], allowed)) continue;
+    if (written && graft::base::within(value, expected[c], allowed, largest<T>())) continue;
     answer.outcome = Outcome::wrong_result;
     if (!written) {
       snprintf(answer.message, sizeof answer.message, "%s: element %llu is never written", part.name,

@@ -3,7 +3,6 @@
 // this header includes nothing of ours either. Both sides are built together; there are no versions.
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 
 namespace graft::tasks::wire {
@@ -79,10 +78,5 @@ struct Answer {
   double reference_seconds = 0;  // the latest time of the reference kernel
   char message[256] = {};        // empty when ok
 };
-
-// Whether a value is accepted in place of the expected one, here and everywhere. NaN is accepted for NaN only.
-inline bool within(double value, double expected, double tolerance) {
-  return value == expected || (std::isnan(value) && std::isnan(expected)) || std::fabs(value - expected) <= tolerance;
-}
 
 }  // namespace graft::tasks::wire

@@ -68,10 +68,12 @@ void expect_nearest(std::uint32_t infinity) {
   const double largest = double(of_bits<T>(infinity - 1)), before = double(of_bits<T>(infinity - 2));
   const double first_beyond = largest + (largest - before) / 2;
   EXPECT_EQ(T(below(first_beyond)).bits, infinity - 1);
-  for (const double beyond : {first_beyond, 2 * largest, std::numeric_limits<double>::infinity()}) {
-    EXPECT_EQ(T(beyond).bits, infinity);
-    EXPECT_EQ(T(-beyond).bits, infinity | 0x8000);
+  for (const double beyond : {first_beyond, 2 * largest, std::numeric_limits<double>::max()}) {
+    EXPECT_EQ(T(beyond).bits, infinity - 1);
+    EXPECT_EQ(T(-beyond).bits, (infinity - 1) | 0x8000);
   }
+  EXPECT_EQ(T(std::numeric_limits<double>::infinity()).bits, infinity);
+  EXPECT_EQ(T(-std::numeric_limits<double>::infinity()).bits, infinity | 0x8000);
   EXPECT_EQ(T(1e-300).bits, 0);
   EXPECT_EQ(T(-1e-300).bits, 0x8000);
 }

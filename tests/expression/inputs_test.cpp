@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
@@ -49,6 +50,37 @@ TEST(Inputs, AreOfTheDomainOfWhatIsComputed) {
       EXPECT_LT(*low, *high) << text;
     }
   }
+}
+
+// A mask times the lowest number, which is finite for 0 and 1 alone.
+TEST(Inputs, AreThoseThatAreSeen) {
+  const double lowest = -double(std::numeric_limits<float>::max());
+  const Computation masked = parse_workload(
+                                 "input M[9,50]; input A[9,50]; output C[i,j] = (1 - M[i,j]) * -3.4028234663852886e+38 "
+                                 "+ A[i,j] where i=9, j=50")
+                                 .computation();
+  const Seen seen = {{"M", {0, 1}}, {"A", {0.1, 3}}};
+  ReferenceSettings settings;
+  settings.seen = &seen;
+  base::Monitor nobody;
+  const Reference finite = reference(masked, 3, settings, nobody);
+  for (const double m : finite.tensors[0]) EXPECT_TRUE(m == 0 || m == 1);
+  for (const double a : finite.tensors[1]) EXPECT_TRUE(a == double(0.1F) || a == 3) << a;  // in the tensor's type
+  EXPECT_LT(least(finite.tensors[2]), -3e38);
+  for (const double v : finite.tensors[2]) EXPECT_LE(std::abs(v), largest(DType::f32));
+  // Numbers with which it is not finite are not taken; infinities are what they are.
+  const Seen twice = {{"M", {0, 1}}, {"A", {lowest, 0.1}}}, infinite = {{"M", {0, 1}}, {"A", {-INFINITY, 0.1}}};
+  settings.seen = &twice;
+  const Reference other = reference(masked, 3, settings, nobody);
+  for (const double a : other.tensors[1]) EXPECT_LE(std::abs(a), 16);
+  settings.seen = &infinite;
+  EXPECT_EQ(least(reference(masked, 3, settings, nobody).tensors[1]), -INFINITY);
+  const Computation indexed =
+      parse_workload("input T[4,3]; input I[6] : i64; output C[i,j] = T[I[i],j] where i=6, j=3").computation();
+  const Seen indices = {{"I", {2, 3}}};
+  settings.seen = &indices;
+  const Reference gathered = reference(indexed, 3, settings, nobody);
+  for (const double i : gathered.tensors[1]) EXPECT_TRUE(i == 2 || i == 3);
 }
 
 TEST(Inputs, AreTheUsualOnesWhereThatSuffices) {

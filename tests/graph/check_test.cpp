@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "codegen/expression/target.h"
+#include "graph/inputs.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
 
@@ -28,7 +29,8 @@ Graph product(float scale) {
 TEST(Check, OfACallIsElementByElement) {
   const Graph graph = product(0.1f);
   const Plan plan = planned(graph, graft::codegen::Target{}, "m.onnx");
-  const auto inputs = check_inputs(graph, 1);
+  graft::base::Monitor nobody;
+  const auto inputs = check_inputs(graph, 1, "m.onnx", nobody);
   const Plan::Call& call = plan.calls.front();
   std::vector<double> single;
   for (int i = 0; i < 4; ++i) {
@@ -66,18 +68,6 @@ TEST(Check, OfAnOutputSaysHowFarItIs) {
   EXPECT_EQ(output_error("y", {1, nan, infinity}, {1, nan, infinity}).largest_error, 0);
   EXPECT_EQ(output_error("y", {1, nan}, {1, 2}).largest_error, infinity);
   EXPECT_EQ(output_error("y", {1, 2}, {1, infinity}).largest_error, infinity);
-}
-
-TEST(Check, InputsForChecksAreTheSameForTheSameSeed) {
-  file::GraphFile file;
-  file.input("x", {3, 5}).input("ids", {7}, file::i64).node("Relu", {"x"}, {"y"}).node("Neg", {"ids"}, {"z"});
-  file.output("y").output("z");
-  const Graph graph = folded(file::read(file), "m.onnx");
-  const auto first = check_inputs(graph, 3), again = check_inputs(graph, 3), other = check_inputs(graph, 4);
-  EXPECT_EQ(first.at("x"), again.at("x"));
-  EXPECT_NE(first.at("x"), other.at("x"));
-  ASSERT_EQ(first.at("ids").size(), 7u);
-  for (std::size_t e = 0; e < 7; ++e) EXPECT_TRUE(first.at("ids")[e] == 0 || first.at("ids")[e] == 1);
 }
 
 }  // namespace

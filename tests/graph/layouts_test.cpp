@@ -240,4 +240,29 @@ TEST(Layouts, InputsAndOutputsStayAsTheyAre) {
   EXPECT_EQ(plan.buffers[std::size_t(plan.calls[1].result)].shape, (Shape{1, 16, 6, 6}));
 }
 
+// After the convolutions of a sound's encoder, values are rows that products take: they have one form.
+TEST(Layouts, OfATransformerAfterAConvolutionAreNotSearched) {
+  GraphFile file;
+  file.input("x", {1, 8, 16}).weight("w", {32, 8, 3}, numbers(32 * 8 * 3, 5)).weight("p", {32, 32}, numbers(1024, 3));
+  file.node("Conv", {"x", "w"}, {"a"}, {attribute("pads", List{1, 1})})
+      .node("Relu", {"a"}, {"b"})
+      .node("Conv", {"b", "v"}, {"c"}, {attribute("pads", List{1, 1})})
+      .node("Transpose", {"c"}, {"d"}, {attribute("perm", List{0, 2, 1})})
+      .node("MatMul", {"d", "p"}, {"e"})
+      .node("Erf", {"e"}, {"f"})
+      .node("MatMul", {"f", "p"}, {"y"})
+      .weight("v", {32, 32, 3}, numbers(32 * 32 * 3, 5))
+      .output("y");
+  const Planned made = planned_network(file);
+  bool has_choice = false;
+  for (std::size_t c = 0; c < made.plan.calls.size(); ++c) {
+    const std::string& label = made.plan.calls[c].label;
+    if (label.find("MatMul") != std::string::npos && label.find("Transpose") == std::string::npos)
+      EXPECT_EQ(made.forms.calls[c].size(), 1u) << label;
+    else
+      has_choice |= made.forms.calls[c].size() > 1;
+  }
+  EXPECT_TRUE(has_choice);  // of the value between the convolutions
+}
+
 }  // namespace

@@ -57,8 +57,9 @@ const std::map<std::string, std::set<std::string>> kMayInclude = {
 // each other (the parent and its worker; graft and graft-bench), the worker compares numbers of 16 bits by a header of
 // the language alone, kernels run on the worker's threads everywhere, and of the methods others see their table alone.
 const std::set<std::pair<std::string, std::string>> kAlsoAllowed = {
-    {"tasks", "tasks/worker/wire.h"}, {"tasks/worker", "base/float16.h"}, {"bench", "tasks/worker/pool.h"},
-    {"cli", "bench/settings.h"},      {"cli", "meta/methods/methods.h"},  {"study", "meta/methods/methods.h"}};
+    {"tasks", "tasks/worker/wire.h"},   {"tasks/worker", "base/float16.h"}, {"tasks/worker", "base/within.h"},
+    {"bench", "tasks/worker/pool.h"},   {"cli", "bench/settings.h"},        {"cli", "meta/methods/methods.h"},
+    {"study", "meta/methods/methods.h"}};
 
 // Heavy packages: include prefix, and where it may be included (folder prefix, and `.cpp` files only).
 const std::vector<std::pair<std::string, std::vector<std::string>>> kHeavy = {

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -330,6 +331,47 @@ TEST(Network, IsAnsweredFromALibrary) {
   EXPECT_FALSE(std::filesystem::exists(folder / "again" / "kernels"));
   EXPECT_FALSE(again.in_place_seconds.has_value());  // nothing was run
   EXPECT_TRUE(compile_network({.folder = folder / "again"}, monitor).results->right());
+}
+
+// (1 - mask) * the lowest number, as exporters write masks, before a softmax; a row may be masked wholly. In 16 bits,
+// too.
+TEST(Network, WithAMaskIsTuned) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  GraphFile file;
+  file.input("mask", {2, 1, 8}, graph::file::i64).input("x", {2, 8, 8});
+  file.weight("one", {1}, {1})
+      .weight("lowest", {1}, {-std::numeric_limits<float>::max()})
+      .weight("w", {8, 8}, numbers(64));
+  file.node("Cast", {"mask"}, {"f"}, {attribute("to", std::int64_t(graph::file::f32))})
+      .node("Sub", {"one", "f"}, {"inverse"})
+      .node("Mul", {"inverse", "lowest"}, {"bias"})
+      .node("MatMul", {"x", "w"}, {"scores"})
+      .node("Add", {"scores", "bias"}, {"masked"})
+      .node("Softmax", {"masked"}, {"y"}, {attribute("axis", std::int64_t(-1))})
+      .output("y");
+  base::replace_file(folder / "net.onnx", file.model());
+  for (const codegen::DType storage : {codegen::DType::f32, codegen::DType::f16, codegen::DType::bf16}) {
+    const std::string name(codegen::name_of(storage));
+    SCOPED_TRACE(name);
+    NetworkRequest request = request_of(folder / "net.onnx", folder / name, "native");
+    request.options.storage = storage;
+    for (const NetworkKernel& kernel : tune_network(request, monitor).kernels)
+      ASSERT_TRUE(kernel.answer.has_value()) << kernel.failure;
+    RunNetworkRequest run;
+    run.folder = folder / name;
+    run.check = true;
+    run.inputs["mask"] = {{2, 1, 8}, {1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    const NetworkRun result = run_network(run, monitor);
+    EXPECT_TRUE(result.results->right()) << result.results->call << ": " << result.results->difference;
+    for (std::size_t row = 0; row < 16; ++row) {
+      double sum = 0;
+      for (std::size_t e = 0; e < 8; ++e) sum += result.outputs[0][8 * row + e];
+      EXPECT_NEAR(sum, 1, 1e-2);
+    }
+    EXPECT_NEAR(result.outputs[0][64], 1.0 / 8, 1e-2);  // masked wholly: every place alike
+    EXPECT_EQ(result.outputs[0][2], 0);
+  }
 }
 
 // Other targets, checked under qemu.

@@ -54,6 +54,32 @@ TEST(TuneAllFlow, WhatIsWeighedAsNothingAfterItsFirstTrialsGetsNoMore) {
   EXPECT_DOUBLE_EQ(result.weighted_seconds, 3 * result.searches[1].answer->seconds());
 }
 
+// Whatever the time, every search has a program, and those that got no more are named.
+TEST(TuneAllFlow, EverySearchHasItsFirstProgramWhenTheTimeIsOver) {
+  struct Notes : base::Monitor {
+    void note(std::string_view line) override { all += line, all += '\n'; }
+    std::string all;
+  } notes;
+  const base::Folder folder;
+  TuneAllRequest request = two_searches(folder);
+  request.names = {"first (MatMul)", "second (MatMul)"};
+  request.deadline = base::Deadline(1e-9);
+  const TuneAllResult result = tune_all(request, notes);
+  EXPECT_TRUE(result.complete);
+  ASSERT_EQ(result.searches.size(), 2u);
+  for (const TuneResult& search : result.searches) {
+    ASSERT_TRUE(search.answer.has_value()) << search.failure;
+    EXPECT_EQ(search.trials.size(), 1u);
+  }
+  EXPECT_EQ(result.barely, (std::vector<std::size_t>{0, 1}));
+  EXPECT_NE(notes.all.find("first (MatMul); second (MatMul)"), std::string::npos) << notes.all;
+  // With time, the same request goes on.
+  request.deadline = base::Deadline(1e6);
+  const TuneAllResult more = tune_all(request, notes);
+  EXPECT_TRUE(more.barely.empty());
+  EXPECT_EQ(more.searches[0].trials.size() + more.searches[1].trials.size(), 12u);
+}
+
 TEST(TuneAllFlow, FewerProgramsAreBuiltAgainOfWhatTakesLessThanAnAveragePart) {
   const base::Folder folder;
   base::Monitor monitor;

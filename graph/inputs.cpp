@@ -1,0 +1,228 @@
+#include "graph/inputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/random.h"
+#include "graph/operators.h"
+#include "graph/reference.h"
+
+namespace graft::graph {
+namespace {
+
+using codegen::DType;
+using codegen::Elements;
+
+// Evaluations of what is next to the inputs, in all, to make it finite.
+constexpr int most_tries = 24;
+// Points of a node's stages; what costs more is not evaluated for this.
+constexpr double cheap_work = 1 << 21;
+// The same to know what arrives at values: of a network that takes seconds all, of a larger one what takes little.
+constexpr double most_work = 0x1p35, most_node_work = 0x1p28;
+constexpr std::size_t most_numbers = 256;  // of a value
+
+// By value: the shortest dimension of which its elements are indices; 0: they are used otherwise.
+std::vector<std::int64_t> indexed_extents(const Graph& graph, std::string_view place) {
+  std::vector<std::int64_t> extents(graph.values.size());
+  const auto is_index = [&](int value, std::int64_t extent) {
+    std::int64_t& own = extents[std::size_t(value)];
+    if (extent > 0) own = own == 0 ? extent : std::min(own, extent);
+  };
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node) {
+    const auto operands = operands_of(graph, *node);
+    const auto results = operands ? results_of(graph, *node, *operands, place) : base::Reason{};
+    for (std::size_t r = 0; results && r < node->results.size(); ++r) {
+      if (node->results[r] < 0) continue;
+      const Result& result = (*results)[r];
+      const std::int64_t of_result = extents[std::size_t(node->results[r])];
+      if (result.same_as >= 0) is_index(node->operands[std::size_t(result.same_as)], of_result);
+      if (!result.computation) continue;
+      for (std::size_t t = 0; t < result.computation->tensors.size(); ++t) {
+        const int operand = operand_of(result.computation->tensors[t]);
+        if (operand < 0 || codegen::is_floating(result.computation->tensors[t].dtype)) continue;
+        const int value = node->operands[std::size_t(operand)];
+        const std::int64_t own = codegen::indexed_extent(*result.computation, int(t));
+        const bool is_condition = result.computation->tensors[t].dtype == DType::u8;
+        is_index(value, own > 0 || is_condition ? own : of_result);
+      }
+    }
+  }
+  return extents;
+}
+
+// What an input's numbers are drawn from.
+struct Range {
+  double low = -1, width = 2;
+  bool is_whole = false;  // low or low + width
+};
+constexpr Range other_ranges[] = {{0, 1, true}, {0x1p-4, 1}, {1, 1}};
+
+Elements drawn(const Value& value, const Range& range, std::int64_t indexed, base::Stream& random) {
+  std::vector<double> numbers(std::size_t(elements_of(*value.shape)));
+  const std::size_t row = value.shape->empty() ? 1 : std::size_t(std::max<std::int64_t>(1, value.shape->back()));
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    double& number = numbers[i];
+    if (codegen::is_floating(*value.type) && !range.is_whole)
+      number = double(float(range.low + range.width * random.uniform()));
+    else if (indexed > 0)
+      number = double(random.below(std::min(indexed, std::int64_t(codegen::highest(*value.type)))));
+    else
+      number = double(random.below(2)), number = i % row == 0 ? 1 : number;
+  }
+  return numbers;
+}
+
+bool is_finite(const Elements& elements, DType type) {
+  const double most = codegen::largest(type);
+  return std::all_of(elements.begin(), elements.end(), [&](double number) { return std::abs(number) <= most; });
+}
+
+class CheckInputs {
+ public:
+  CheckInputs(const Graph& graph, std::uint64_t seed, std::string_view place, base::Monitor& monitor)
+      : graph_(graph), seed_(seed), place_(place), monitor_(monitor) {
+    const bool has_integers = std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](int input) {
+      const DType type = *graph.values[std::size_t(input)].type;
+      return !codegen::is_floating(type) && type != DType::u8;
+    });
+    indexed_ = has_integers ? indexed_extents(graph, place) : std::vector<std::int64_t>(graph.values.size());
+    for (const int input : graph.inputs) draw(input, {});
+  }
+
+  std::map<std::string, Elements> made() {
+    std::set<int> given_up;  // values that no inputs make finite
+    for (auto fault = first_fault(given_up); fault; fault = first_fault(given_up))
+      if (!mend(*fault, given_up)) given_up.insert(*fault);
+    return std::move(inputs_);
+  }
+
+ private:
+  void draw(int input, const Range& range) {
+    const Value& value = graph_.values[std::size_t(input)];
+    base::Stream random(seed_, value.name);
+    inputs_[value.name] = drawn(value, range, indexed_[std::size_t(input)], random);
+  }
+
+  // The first result of a cheap node that is not finite though all that the node takes is.
+  std::optional<int> first_fault(const std::set<int>& given_up) {
+    if (++tries_ > most_tries) return std::nullopt;
+    std::vector<bool> finite(graph_.values.size(), true);
+    for (std::size_t v = 0; v < finite.size(); ++v)
+      if (const Value& value = graph_.values[v]; value.known)
+        finite[v] = is_finite(value.known->elements(), *value.type);
+    std::optional<int> fault;
+    base::QuietMonitor quiet(monitor_);
+    look_at(
+        graph_, inputs_, place_, cheap_work,
+        [&](const Node& node, int value, const Elements& elements) {
+          finite[std::size_t(value)] = is_finite(elements, *graph_.values[std::size_t(value)].type);
+          const bool takes_finite = std::all_of(node.operands.begin(), node.operands.end(), [&](int operand) {
+            return operand < 0 || finite[std::size_t(operand)];
+          });
+          if (!fault && !finite[std::size_t(value)] && takes_finite && !given_up.contains(value)) fault = value;
+        },
+        quiet);
+    return fault;
+  }
+
+  // The floating-point inputs that a value depends on.
+  std::vector<int> inputs_before(int value) const {
+    std::vector<bool> before(graph_.values.size());
+    before[std::size_t(value)] = true;
+    for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
+      const auto is_before = [&](int result) { return result >= 0 && before[std::size_t(result)]; };
+      if (!std::any_of(node->results.begin(), node->results.end(), is_before)) continue;
+      for (const int operand : node->operands)
+        if (operand >= 0) before[std::size_t(operand)] = true;
+    }
+    std::vector<int> found;
+    for (const int input : graph_.inputs)
+      if (before[std::size_t(input)] && codegen::is_floating(*graph_.values[std::size_t(input)].type))
+        found.push_back(input);
+    return found;
+  }
+
+  // Whether one input of another range makes the value finite; it keeps that range.
+  bool mend(int value, const std::set<int>& given_up) {
+    for (const int input : inputs_before(value)) {
+      Elements& own = inputs_[graph_.values[std::size_t(input)].name];
+      const Elements before = own;
+      for (const Range& range : other_ranges) {
+        draw(input, range);
+        if (const auto fault = first_fault(given_up); tries_ <= most_tries && (!fault || *fault != value)) return true;
+      }
+      own = before;
+    }
+    return false;
+  }
+
+  const Graph& graph_;
+  const std::uint64_t seed_;
+  const std::string_view place_;
+  base::Monitor& monitor_;
+  std::vector<std::int64_t> indexed_;  // by value
+  std::map<std::string, Elements> inputs_;
+  int tries_ = 0;
+};
+
+// The least, the greatest, and others at even distances. Numbers that are none are left out where there are others.
+std::vector<double> some_of(const Elements& elements) {
+  std::vector<double> some;
+  const std::size_t step = std::max<std::size_t>(1, elements.size() / most_numbers);
+  double least = INFINITY, greatest = -INFINITY;
+  for (std::size_t e = 0; e < elements.size(); ++e) {
+    const double number = elements[e];
+    if (std::isnan(number)) continue;
+    least = std::min(least, number), greatest = std::max(greatest, number);
+    // Not always in the same column.
+    if ((e + e / step / 7) % step == 0 && some.size() < most_numbers) some.push_back(number);
+  }
+  if (least <= greatest) some.insert(some.end(), {least, greatest});
+  return some;
+}
+
+}  // namespace
+
+std::map<std::string, Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
+                                             base::Monitor& monitor) {
+  return CheckInputs(graph, seed, place, monitor).made();
+}
+
+Samples samples_of_values(const Graph& graph, const std::map<std::string, Elements>& inputs, std::string_view place,
+                          base::Monitor& monitor) {
+  Samples samples(graph.values.size());
+  for (std::size_t v = 0; v < samples.size(); ++v)
+    if (const Known& known = graph.values[v].known) samples[v] = some_of(known->elements());
+  for (const int input : graph.inputs)
+    if (const auto given = inputs.find(graph.values[std::size_t(input)].name); given != inputs.end())
+      samples[std::size_t(input)] = some_of(given->second);
+  const double most = work_of(graph, place) <= most_work ? most_work : most_node_work;
+  look_at(
+      graph, inputs, place, most,
+      [&](const Node&, int value, const Elements& elements) { samples[std::size_t(value)] = some_of(elements); },
+      monitor);
+  return samples;
+}
+
+void add_seen(const Plan& plan, const Forms& forms, const Samples& samples,
+              std::map<std::string, codegen::Seen>& seen) {
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    for (const Forms::Form& form : forms.calls[c]) {
+      const auto [own, is_new] = seen.try_emplace(form.workload.text());
+      if (!is_new) continue;
+      for (const codegen::Tensor& tensor : form.workload.computation().tensors) {
+        const int operand = operand_of(tensor);
+        if (operand < 0) continue;
+        const int buffer = plan.calls[c].operands.at(std::size_t(operand));
+        const int value = plan.buffers[std::size_t(buffer)].value;
+        if (value >= 0 && !samples[std::size_t(value)].empty()) own->second[tensor.name] = samples[std::size_t(value)];
+      }
+    }
+  }
+}
+
+}  // namespace graft::graph

@@ -1,0 +1,37 @@
+// What goes into a network when it is checked, and into its kernels when they are tuned: inputs as a user might give
+// them, and numbers that arrive at each value for these. A kernel of a network is tuned on what it gets there: a mask
+// of 0 and -3.4e38 is none of the numbers that a kernel alone would be given.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/monitor.h"
+#include "codegen/expression/elements.h"
+#include "codegen/expression/inputs.h"
+#include "graph/graph.h"
+#include "graph/layouts.h"
+#include "graph/plan.h"
+
+namespace graft::graph {
+
+// Inputs of a folded graph, by name: floating-point numbers of -1 to 1; integers that index a dimension, within it;
+// other integers 0 and 1, the first of each row 1, as masks have them. If the nodes next to the inputs (those that cost
+// little) give numbers that are not finite, as the logarithm of a negative one, inputs before them are 0 and 1, or
+// positive, instead. The same for the same seed.
+std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
+                                                      base::Monitor& monitor);
+
+// By value of a folded graph, some of the numbers that it has for these inputs, the least and the greatest among them.
+// None for what depends on nodes that would take too long.
+using Samples = std::vector<std::vector<double>>;
+Samples samples_of_values(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
+                          std::string_view place, base::Monitor& monitor);
+
+// Adds what the operands of all calls' forms have, by the form's workload; of equal kernels the first call counts.
+void add_seen(const Plan& plan, const Forms& forms, const Samples& samples, std::map<std::string, codegen::Seen>& seen);
+
+}  // namespace graft::graph
