@@ -24,6 +24,7 @@ namespace {
 constexpr std::size_t most_named = 30;  // kinds of unsupported nodes in a message
 constexpr std::int64_t most_rounds = 100'000;
 constexpr std::int64_t most_open_rounds = 1024;  // of loops that end when a run says so
+constexpr std::int64_t most_steps = 64;          // of one recurrent layer
 constexpr std::size_t most_together = 64;        // values that one node puts together
 
 bool is_of_sequences(const std::string& operation) {
@@ -136,7 +137,7 @@ class Folder {
       else if (is_of_sequences(node.operation) ||
                std::any_of(moved.operands.begin(), moved.operands.end(), is_sequence))
         sequences(scope, node, moved);
-      else
+      else if (!recurrent(scope, node, moved))
         compute(scope, node, std::move(moved));
     }
   }
@@ -164,21 +165,40 @@ class Folder {
     return outputs;
   }
 
-  // What a node of one result gives for these values (of the result).
-  int made(const Scope& scope, const Node& of, std::string operation, std::map<std::string, Attribute> attributes,
-           const std::vector<int>& operands) {
+  // What a node gives for these values (of the result; -1: left out), by result; -1: not wanted.
+  std::vector<int> results_made(const Scope& scope, const Node& of, const std::string& operation,
+                                const std::map<std::string, Attribute>& attributes, const std::vector<int>& operands,
+                                const std::vector<bool>& is_wanted) {
     Graph graph;
     graph.version = scope.graph.version;
-    Node node{of.name, std::move(operation), std::move(attributes), {}, {int(operands.size())}};
-    for (int o = 0; o < int(operands.size()); ++o) {
-      graph.values.push_back({.name = std::to_string(o), .origin = Value::Origin::input});
-      graph.inputs.push_back(o);
-      node.operands.push_back(o);
+    Node node{of.name, operation, attributes, {}, {}};
+    std::vector<int> given;
+    for (const int operand : operands) {
+      node.operands.push_back(operand == -1 ? -1 : int(given.size()));
+      if (operand == -1) continue;
+      graph.inputs.push_back(int(given.size()));
+      graph.values.push_back({.name = std::to_string(given.size()), .origin = Value::Origin::input});
+      given.push_back(operand);
     }
-    graph.values.push_back({.name = fmt::format("{}.{}.{}", of.name, node.operation, result_.values.size())});
-    graph.outputs = node.results;
+    for (const bool wanted : is_wanted) {
+      node.results.push_back(wanted ? int(graph.values.size()) : -1);
+      if (!wanted) continue;
+      graph.outputs.push_back(int(graph.values.size()));
+      graph.values.push_back(
+          {.name = fmt::format("{}.{}.{}.{}", of.name, operation, result_.values.size(), node.results.size())});
+    }
     graph.nodes.push_back(std::move(node));
-    return outputs_of(graph, scope, "", operands).front();
+    const std::vector<int> outputs = outputs_of(graph, scope, "", given);
+    std::vector<int> results(is_wanted.size(), -1);
+    std::size_t next = 0;
+    for (std::size_t r = 0; r < results.size(); ++r)
+      if (is_wanted[r]) results[r] = outputs[next++];
+    return results;
+  }
+
+  int made(const Scope& scope, const Node& of, const std::string& operation,
+           const std::map<std::string, Attribute>& attributes, const std::vector<int>& operands) {
+    return results_made(scope, of, operation, attributes, operands, {true}).front();
   }
 
   // The same elements in another shape.
@@ -502,6 +522,90 @@ class Folder {
       const std::int64_t to = axis_of(scope, node, output_axes[r - states], std::int64_t(shape->size()));
       give(scope, node, r, with_axis_at(scope, node, value, 0, to));
     }
+  }
+
+  // ---- recurrent layers
+
+  // Whether a layer of many steps became layers of few, one after the other; one of two directions is two layers.
+  bool recurrent(Scope& scope, const Node& node, const Node& moved) {
+    if (node.operation != "LSTM" && node.operation != "GRU" && node.operation != "RNN") return false;
+    const auto operands = operands_of(result_, moved);
+    if (!operands || operands->size() < 3 || !(*operands)[0] || (*operands)[0]->shape.size() != 3) return false;
+    const bool is_batch_first = attribute_of(scope, node, "layout", std::int64_t(0)) != 0;
+    const std::int64_t steps = (*operands)[0]->shape[is_batch_first ? 1 : 0];
+    if (steps <= most_steps) return false;
+    std::vector<std::string> directions = {attribute_of(scope, node, "direction", std::string("forward"))};
+    if (directions.front() == "bidirectional") directions = {"forward", "reverse"};
+    // Of parameters, one function takes those that others leave.
+    const bool has_parameters =
+        node.attributes.contains("activation_alpha") || node.attributes.contains("activation_beta");
+    if (directions.size() == 2 && has_parameters) return false;
+    std::vector<std::vector<int>> results(node.results.size());
+    for (std::size_t d = 0; d < directions.size(); ++d) {
+      Node layer = moved;
+      layer.attributes["direction"] = directions[d];
+      if (directions.size() == 2) take_direction(scope, node, layer, std::int64_t(d), is_batch_first ? 1 : 0);
+      const std::vector<int> own = layers_of(scope, node, layer, steps, is_batch_first ? 1 : 0);
+      for (std::size_t r = 0; r < results.size(); ++r) results[r].push_back(own[r]);
+    }
+    for (std::size_t r = 0; r < results.size(); ++r) {
+      const std::int64_t axis = r == 0 ? (is_batch_first ? 2 : 1) : (is_batch_first ? 1 : 0);
+      if (node.results[r] >= 0) give(scope, node, r, concatenated(scope, node, results[r], axis));
+    }
+    return true;
+  }
+
+  // One direction of two.
+  void take_direction(const Scope& scope, const Node& node, Node& layer, std::int64_t direction,
+                      std::int64_t of_states) {
+    for (std::size_t o = 1; o < layer.operands.size(); ++o)
+      if (o != 4 && layer.operands[o] != -1)
+        layer.operands[o] =
+            part_of(scope, node, layer.operands[o], o == 5 || o == 6 ? of_states : 0, direction, direction + 1);
+    const auto found = layer.attributes.find("activations");
+    if (found == layer.attributes.end()) return;
+    const auto all = attribute_of(scope, node, "activations", std::vector<std::string>());
+    const auto half = std::ptrdiff_t(all.size() / 2), first = direction == 0 ? 0 : half;
+    found->second = std::vector<std::string>(all.begin() + first, direction == 0 ? all.begin() + half : all.end());
+  }
+
+  // Layers of equal numbers of steps have equal kernels.
+  static std::int64_t steps_of_each(std::int64_t steps) {
+    for (std::int64_t each = most_steps; each > most_steps / 2; --each)
+      if (steps % each == 0) return each;
+    const std::int64_t count = (steps + most_steps - 1) / most_steps;
+    return (steps + count - 1) / count;
+  }
+
+  // The results of a layer of one direction, by its results.
+  std::vector<int> layers_of(const Scope& scope, const Node& node, const Node& layer, std::int64_t steps,
+                             std::int64_t of_steps) {
+    const bool is_lstm = node.operation == "LSTM",
+               is_reverse = attribute_of(scope, layer, "direction", std::string()) == "reverse";
+    std::vector<bool> is_wanted(is_lstm ? 3 : 2, true);
+    is_wanted[0] = !node.results.empty() && node.results[0] >= 0;
+    std::vector<int> given = layer.operands, states, last;
+    given.resize(is_lstm ? 8 : 6, -1);
+    const std::int64_t each = steps_of_each(steps), count = (steps + each - 1) / each;
+    for (std::int64_t c = 0; c < count; ++c) {
+      const std::int64_t begin = (is_reverse ? count - 1 - c : c) * each, end = std::min(begin + each, steps);
+      given[0] = part_of(scope, node, layer.operands[0], of_steps, begin, end);
+      if (given[4] != -1 && begin > 0) given[4] = lengths_from(scope, node, layer.operands[4], begin);
+      if (begin == 0) given[4] = layer.operands.size() > 4 ? layer.operands[4] : -1;
+      last = results_made(scope, node, node.operation, layer.attributes, given, is_wanted);
+      if (is_wanted[0]) states.insert(is_reverse ? states.begin() : states.end(), last[0]);
+      std::copy(last.begin() + 1, last.end(), given.begin() + 5);
+    }
+    if (is_wanted[0]) last[0] = concatenated(scope, node, states, of_steps);
+    last.resize(std::max(last.size(), node.results.size()), -1);
+    return last;
+  }
+
+  // What is left of sequences from a step on; -1 if nothing is, since a whole sequence of 0 steps is another matter.
+  int lengths_from(const Scope& scope, const Node& node, int lengths, std::int64_t begin) {
+    const auto number = [&](std::int64_t one) { return constant(known(DType::i32, {}, std::span(&one, 1))); };
+    const int left = made(scope, node, "Sub", {}, {lengths, number(begin)});
+    return made(scope, node, "Where", {}, {made(scope, node, "Greater", {}, {left, number(0)}), left, number(-1)});
   }
 
   // ---- sequences: of known lengths, so that none is left

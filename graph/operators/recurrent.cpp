@@ -1,5 +1,5 @@
 // LSTM, GRU and RNN, written out step by step: a stage for the products of all steps with the input's weights, and a
-// few for each step. Long sequences are refused until programs have loops of steps.
+// few for each step. Folding makes layers of few steps of those of many.
 #include <algorithm>
 #include <iterator>
 #include <optional>
@@ -47,11 +47,14 @@ class Recurrent {
       check(6, state);
       check(7, {directions_, 3 * units_});
     }
-    if (call.has(4)) {
+    check(4, {batch_});
+    if (call.is_known(4)) {
       const std::vector<std::int64_t> lengths = call.integers(4);
-      if (std::any_of(lengths.begin(), lengths.end(), [&](std::int64_t length) { return length != steps_; }))
-        throw Unsupported{"sequences of different lengths"};
+      has_lengths_ = std::any_of(lengths.begin(), lengths.end(), [&](std::int64_t length) { return length < steps_; });
+    } else {
+      has_lengths_ = call.has(4);
     }
+    padded_ = batch_ * gates_ * units_ % rounded_up(1) == 0 ? gates_ * units_ : rounded_up(gates_ * units_);
     if (steps_ * directions_ > most_steps) throw Unsupported{fmt::format("more than {} steps", most_steps)};
   }
 
@@ -65,7 +68,8 @@ class Recurrent {
       std::vector<std::string> directions;
       for (std::int64_t d = 0; d < directions_; ++d) {
         std::vector<std::string> states;
-        for (std::int64_t t = 0; t < steps_; ++t) states.push_back(load(name("H", d, t), index_of(units)));
+        for (std::int64_t t = 0; t < steps_; ++t)
+          states.push_back(load(name(has_lengths_ ? "O" : "H", d, t), index_of(units)));
         directions.push_back(chosen("t", states, 0, states.size()));
       }
       return chosen("d", directions, 0, directions.size());
@@ -80,7 +84,9 @@ class Recurrent {
         std::vector<std::string> directions;
         for (std::int64_t d = 0; d < directions_; ++d)
           directions.push_back(load(name(state, d, is_reverse(d) ? 0 : steps_ - 1), index_of(units)));
-        return chosen("d", directions, 0, directions.size());
+        const std::string value = chosen("d", directions, 0, directions.size());
+        // As onnxruntime has it, a sequence of no steps does not keep its state.
+        return has_lengths_ ? fmt::format("select({} != 0, {}, 0)", load("x4", {"b"}), value) : value;
       }));
     }
     return all;
@@ -175,12 +181,32 @@ class Recurrent {
           fmt::format("{} * {}", expression.operand(0, batch_first_ ? Index{"b", "t", "l"} : Index{"t", "b", "l"}),
                       expression.operand(1, {std::to_string(d), "j", "l"})),
           "+=", {{"l", call_.shape(0)[2]}});
+      if (padded_ > gates_ * units_)
+        expression.stage(fmt::format("P{}", d), call_.type(0), {{"t", steps_}, {"b", batch_}, {"j", padded_}},
+                         fmt::format("pad({})", load(fmt::format("G{}", d), {"t", "b", "j"})));
+      if (has_lengths_ && d == 0)
+        expression.stage("M", call_.type(0), {{"t", steps_}, {"b", rounded_up(batch_)}},
+                         fmt::format("select(t < pad({}), 1, 0)", expression.operand(4, {"b"})));
       for (std::int64_t s = 0; s < steps_; ++s) step(expression, d, s);
     }
     expression.stage("y", call_.type(0), axes, value());
     Shape shape;
     for (const Axis& axis : axes) shape.push_back(axis.extent);
     return expression.result(call_.type(0), shape);
+  }
+
+  // Elements up to a whole number of steps of alignment: what a step reads of a value of all steps begins at one, so
+  // that steps are the same kernel.
+  std::int64_t rounded_up(std::int64_t elements) const {
+    const std::int64_t aligned = 64 / codegen::bytes_of(call_.type(0));
+    return (elements + aligned - 1) / aligned * aligned;
+  }
+
+  // A state after step `t`: beyond the length of a sequence it stays what it was.
+  std::string unless_ended(std::int64_t t, const std::string& value, const std::string& before) const {
+    if (!has_lengths_) return value;
+    return fmt::format("select({} > 0, {}, {})", load("M", {std::to_string(t), "b"}), value,
+                       before.empty() ? "0" : before);
   }
 
   // The state before a step at unit `unit`; "" for none, which is 0.
@@ -208,7 +234,8 @@ class Recurrent {
                        "+=", {{"l", units_}});
     const auto unit = [&](std::int64_t gate) { return gate == 0 ? "u" : fmt::format("u + {}", gate * units_); };
     const auto input = [&](std::int64_t gate) {
-      std::string sum = load(fmt::format("G{}", d), {std::to_string(t), "b", unit(gate)});
+      std::string sum =
+          load(fmt::format("{}{}", padded_ > gates_ * units_ ? 'P' : 'G', d), {std::to_string(t), "b", unit(gate)});
       if (call_.has(3)) sum += fmt::format(" + {}", expression.operand(3, {direction, unit(gate)}));
       return sum;
     };
@@ -222,7 +249,7 @@ class Recurrent {
     const auto f = [&](const std::string& x) { return activated(d, 0, x); };
     const auto g = [&](const std::string& x) { return activated(d, 1, x); };
     if (cell_ == Cell::rnn) {
-      expression.stage(now, type, axes, f(gate(0)));
+      expression.stage(now, type, axes, unless_ended(t, f(gate(0)), h));
     } else if (cell_ == Cell::gru) {
       const bool is_linear_first = call_.integer("linear_before_reset", 0) != 0;
       std::string hidden = fmt::format("{} + {} * ({})", input(2), f(gate(1)), state(2));
@@ -240,7 +267,7 @@ class Recurrent {
       }
       std::string value = fmt::format("(1 - {}) * {}", f(gate(0)), g(hidden));
       if (!h.empty()) value += fmt::format(" + {} * {}", f(gate(0)), h);
-      expression.stage(now, type, axes, value);
+      expression.stage(now, type, axes, unless_ended(t, value, h));
     } else {
       // Gates in the order input, output, forget, cell; the first three may look at the cell's state.
       const std::string c = before(expression, 'C', d, s, "u"), cell = name("C", d, t);
@@ -250,16 +277,19 @@ class Recurrent {
       };
       std::string value = fmt::format("{} * {}", f(looked(0, c)), g(gate(3)));
       if (!c.empty()) value += fmt::format(" + {} * {}", f(looked(2, c)), c);
-      expression.stage(cell, type, axes, value);
+      expression.stage(cell, type, axes, unless_ended(t, value, c));
       const std::string c_now = load(cell, {"b", "u"});
-      expression.stage(now, type, axes, fmt::format("{} * {}", f(looked(1, c_now)), activated(d, 2, c_now)));
+      expression.stage(now, type, axes,
+                       unless_ended(t, fmt::format("{} * {}", f(looked(1, c_now)), activated(d, 2, c_now)), h));
     }
+    if (has_lengths_) expression.stage(name("O", d, t), type, axes, unless_ended(t, load(now, {"b", "u"}), ""));
   }
 
   const Call& call_;
   const Cell cell_;
   const std::int64_t gates_;
-  bool batch_first_ = false, reverse_ = false;
+  bool batch_first_ = false, reverse_ = false, has_lengths_ = false;
+  std::int64_t padded_ = 1;  // the numbers of all gates, in memory
   std::int64_t directions_ = 1, steps_ = 1, batch_ = 1, units_ = 1;
   std::vector<std::string> activations_;  // of $x
   std::size_t each_ = 1;                  // of a direction

@@ -143,19 +143,31 @@ class Builder {
     return place;
   }
 
+  // Where a kernel's constants are, as it wants them; nothing for one that it does not read.
+  std::vector<std::optional<Place>> prepared(int kernel, const codegen::Computation& computation,
+                                             const std::vector<int>& buffers) {
+    std::vector<codegen::Elements> elements(computation.tensors.size());
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < elements.size(); ++t)
+      if (computation.tensors[t].role == codegen::Role::constant)
+        elements[t] = plan().buffers[std::size_t(buffers[next++])].known->elements();
+    std::vector<std::optional<Place>> places;
+    // What is prepared may be made of literals alone.
+    for (const std::string& content : ahead_[std::size_t(kernel)].contents(computation, elements, monitor_))
+      places.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
+    return places;
+  }
+
   void add_call(std::size_t number) {
     const graph::Plan::Call& call = plan().calls[number];
     const codegen::Object& kernel = made_.sequence.kernels[std::size_t(call.kernel)];
     const codegen::Computation& computation = plan().kernels[std::size_t(call.kernel)].workload.computation();
-    std::vector<codegen::Elements> elements(computation.tensors.size());
-    for (std::size_t t = 0; t < elements.size(); ++t) {
-      if (computation.tensors[t].role != codegen::Role::constant) continue;
-      const int buffer = call.operands.at(std::size_t(graph::operand_of(computation.tensors[t])));
-      elements[t] = plan().buffers[std::size_t(buffer)].known->elements();
-    }
-    // What is prepared may be made of literals alone.
-    const std::vector<std::string> constants =
-        ahead_[std::size_t(call.kernel)].contents(computation, elements, monitor_);
+    std::vector<int> buffers;  // of constants
+    for (const codegen::Tensor& tensor : computation.tensors)
+      if (tensor.role == codegen::Role::constant)
+        buffers.push_back(call.operands.at(std::size_t(graph::operand_of(tensor))));
+    const auto [known, is_new] = prepared_.try_emplace({call.kernel, buffers});
+    if (is_new) known->second = prepared(call.kernel, computation, buffers);
     codegen::Sequence::Call made;
     made.kernel = call.kernel;
     made.label = call.label;
@@ -165,8 +177,7 @@ class Builder {
         made.buffers.push_back(place_of(*buffer));
         continue;
       }
-      const std::string& content = constants.at(constant++);
-      made.buffers.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
+      made.buffers.push_back(known->second.at(constant++));
     }
     if (const int lifetime = use_.scratch_of_call[number]; lifetime >= 0) made.scratch = in_arena(lifetime);
     made_.sequence.calls.push_back(std::move(made));
@@ -179,6 +190,7 @@ class Builder {
   graph::ArenaUse use_;
   graph::Places places_;
   Weights weights_;
+  std::map<std::pair<int, std::vector<int>>, std::vector<std::optional<Place>>> prepared_;  // by kernel and buffers
 };
 
 }  // namespace

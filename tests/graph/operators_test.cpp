@@ -516,6 +516,87 @@ TEST(Operators, RecurrentCells) {
   }
 }
 
+// Sequences end at lengths of their own, in a layer of few steps and in one of many. h = tanh(x + h / 2), one unit.
+TEST(Operators, RecurrentLayersOfSequencesOfSeveralLengths) {
+  for (const std::size_t steps : {4, 150})
+    for (const bool is_known : {false, true}) {
+      constexpr std::size_t batch = 3;
+      const List lengths = {std::int64_t(steps), std::int64_t(steps / 2), 0};
+      const Numbers x = drawn({std::int64_t(steps), batch, 1}, 7), begin = {0.5, -1, 0.25, 1, 0.75, -0.5};
+      file::GraphFile graph;
+      graph.input("x", {std::int64_t(steps), batch, 1}).input("begin", {2, batch, 1});
+      graph.weight("w", {2, 1, 1}, {1, 1}).weight("r", {2, 1, 1}, {0.5f, 0.5f});
+      const std::vector<std::int32_t> numbers(lengths.begin(), lengths.end());
+      if (is_known)
+        graph.weight_of(file::tensor("lengths", {batch}, file::i32, file::raw(numbers)));
+      else
+        graph.input("lengths", {batch}, file::i32);
+      graph.node("RNN", {"x", "w", "r", "", "lengths", "begin"}, {"y", "last"},
+                 {file::attribute("direction", "bidirectional"), file::attribute("hidden_size", 1)});
+      graph.output("y").output("last");
+      Numbers y(steps * 2 * batch), last(2 * batch);
+      for (std::size_t d = 0; d < 2; ++d)
+        for (std::size_t b = 0; b < batch; ++b) {
+          const std::size_t length = std::size_t(lengths[b]);
+          double h = begin[d * batch + b];
+          for (std::size_t s = 0; s < length; ++s) {
+            const std::size_t t = d == 0 ? s : length - 1 - s;
+            h = std::tanh(x[t * batch + b] + h / 2);
+            y[(t * 2 + d) * batch + b] = h;
+          }
+          last[d * batch + b] = length == 0 ? 0 : h;
+        }
+      std::map<std::string, Elements> inputs = {{"x", x}, {"begin", begin}};
+      if (!is_known) inputs["lengths"] = Numbers(lengths.begin(), lengths.end());
+      const std::string what = std::to_string(steps) + " steps";
+      const std::vector<Elements> results = file::results(graph, inputs);
+      expect_near(results[0], y, what);
+      expect_near(results[1], last, what + ", the last state");
+    }
+}
+
+// Layers of many steps are layers of few, one after the other: each step is what it would be alone.
+TEST(Operators, RecurrentLayersOfManySteps) {
+  constexpr std::int64_t steps = 100, units = 3;
+  const auto layer = [&](const std::string& operation, std::int64_t from, std::int64_t to, const std::string& before) {
+    const std::int64_t gates = operation == "LSTM" ? 4 : 3;
+    file::GraphFile graph;
+    const auto weights = [&](const Shape& shape, unsigned seed) {
+      const Numbers all = drawn(shape, seed);
+      std::vector<float> numbers(all.begin(), all.end());
+      for (float& number : numbers) number /= 4;
+      return numbers;
+    };
+    graph.input("x", {1, to - from, 2}).input("h", {1, 1, units}).input("c", {1, 1, units});
+    graph.weight("w", {1, gates * units, 2}, weights({gates * units, 2}, 1));
+    graph.weight("r", {1, gates * units, units}, weights({gates * units, units}, 2));
+    std::vector<std::string> operands = {"x", "w", "r", "", "", "h"}, results = {"y", "last_h"};
+    if (operation == "LSTM") operands.emplace_back("c"), results.emplace_back("last_c");
+    graph.node(operation, operands, results,
+               {file::attribute("hidden_size", units), file::attribute("layout", 1),
+                file::attribute("direction", before.c_str())});
+    for (const std::string& result : results) graph.output(result);
+    return graph;
+  };
+  const Numbers x = drawn({steps, 2}, 3);
+  for (const std::string operation : {"LSTM", "GRU"})
+    for (const std::string direction : {"forward", "reverse"}) {
+      const Numbers begin = {0.5, -0.25, 1};
+      const auto all = file::results(layer(operation, 0, steps, direction), {{"x", x}, {"h", begin}, {"c", begin}});
+      std::vector<Elements> one = {{}, begin, begin};
+      Numbers y(steps * units);
+      for (std::int64_t s = 0; s < steps; ++s) {
+        const std::int64_t t = direction == "forward" ? s : steps - 1 - s;
+        const Elements here = {x[std::size_t(2 * t)], x[std::size_t(2 * t + 1)]};
+        one = file::results(layer(operation, t, t + 1, direction), {{"x", here}, {"h", one[1]}, {"c", one.back()}});
+        for (std::int64_t u = 0; u < units; ++u) y[std::size_t(t * units + u)] = one[0][std::size_t(u)];
+      }
+      expect_near(all[0], y, operation + " " + direction);
+      for (std::size_t state = 1; state < all.size(); ++state)
+        for (std::size_t u = 0; u < units; ++u) EXPECT_NEAR(all[state][u], one[state][u], 1e-5) << operation << u;
+    }
+}
+
 // A layer of one unit without weights of its input: the functions alone, each direction with its own.
 TEST(Operators, RecurrentCellsOfOtherFunctions) {
   const auto sigmoid = [](double v, double a, double b) { return std::clamp(a * v + b, 0.0, 1.0); };
