@@ -33,6 +33,10 @@ constexpr std::size_t most_stages = 8;
 // Values that one kernel puts together, at most: it may have 64 operands.
 constexpr std::size_t most_copied = 32;
 
+// A value of which so many rows are read one by one, as by the rounds of a loop, is stored with rows that begin at
+// multiples of the alignment: each is a view then, and equal rounds are one kernel.
+constexpr std::int64_t least_rows = 4;
+
 struct Working {
   Part part;
   std::vector<int> nodes;
@@ -156,15 +160,27 @@ class Parts {
   void place_pieces() {
     std::set<int> computed;
     std::vector<std::optional<Working>> parts;
-    for (std::optional<Working>& working : parts_) {
+    std::vector<std::optional<std::vector<Piece>>> all_pieces;
+    for (const std::optional<Working>& working : parts_) {
+      all_pieces.push_back(pieces_of(working->part.computation));
+      if (all_pieces.back() && all_pieces.back()->size() == 1) count_row(working->part, all_pieces.back()->front());
+    }
+    for (std::size_t p = 0; p < parts_.size(); ++p) {
+      std::optional<Working>& working = parts_[p];
       const Part& part = working->part;
       const int whole = part.values[std::size_t(part.output())];
-      const auto pieces = pieces_of(part.computation);
+      const std::optional<std::vector<Piece>>& pieces = all_pieces[p];
       if (!pieces || !place(part, *pieces, working->nodes, computed, parts)) parts.push_back(std::move(working));
       computed.insert(whole);
     }
     parts_ = std::move(parts);
   }
+
+  // Elements of a value from one on.
+  struct Run {
+    int value = -1;
+    std::int64_t from = 0, elements = 0;
+  };
 
   bool place(const Part& part, const std::vector<Piece>& pieces, const std::vector<int>& nodes,
              const std::set<int>& computed, std::vector<std::optional<Working>>& parts) {
@@ -174,10 +190,14 @@ class Parts {
     if (pieces.size() == 1) {
       const int from = value_of(pieces.front());
       const std::int64_t offset = pieces.front().from * bytes;
-      if (outputs_.contains(whole) || values_[std::size_t(from)].known ||
-          rooted({from, offset}).offset % alignment != 0)
-        return false;
-      source_[std::size_t(whole)] = {from, offset};
+      if (outputs_.contains(whole) || values_[std::size_t(from)].known) return false;
+      if (rooted({from, offset}).offset % alignment == 0) {
+        source_[std::size_t(whole)] = {from, offset};
+      } else {
+        const auto row = row_of(from, pieces.front(), nodes, parts);
+        if (!row) return false;
+        source_[std::size_t(whole)] = *row;
+      }
       values_[std::size_t(whole)].type = values_[std::size_t(from)].type;
       return true;
     }
@@ -210,16 +230,13 @@ class Parts {
       }
       return true;
     }
-    if (runs.size() <= most_copied) return false;
+    std::set<int> distinct;
+    for (const Run& run : runs) distinct.insert(run.value);
+    if (distinct.size() <= most_copied) return false;
+    if (placed.size() == runs.size() && place_rows(runs, whole, nodes, parts)) return true;
     copy_runs(std::move(runs), whole, nodes, parts);
     return true;
   }
-
-  // Elements of a value from one on.
-  struct Run {
-    int value = -1;
-    std::int64_t from = 0, elements = 0;
-  };
 
   // All parts of a value, in order, are the value: what was split, and is put together again with others.
   std::vector<Run> with_wholes(std::vector<Run> runs) const {
@@ -243,6 +260,72 @@ class Parts {
       }
     }
     return result;
+  }
+
+  // ---- rows that begin at multiples of the alignment
+
+  struct Rows {
+    std::int64_t readers = 0;
+    int value = -1;  // with such rows; -1: not made yet
+  };
+
+  // The elements of a row in memory, with what nothing reads after it.
+  std::int64_t in_memory_of_row(std::int64_t elements, codegen::DType type) const {
+    const std::int64_t aligned = alignment / codegen::bytes_of(type);
+    return (elements + aligned - 1) / aligned * aligned;
+  }
+
+  bool is_row(int value, const Piece& piece) const {
+    return piece.from % piece.elements == 0 && elements_of(*values_[std::size_t(value)].shape) % piece.elements == 0;
+  }
+
+  void count_row(const Part& part, const Piece& piece) {
+    const int value = part.values[std::size_t(piece.tensor)];
+    if (is_row(value, piece)) ++rows_[{value, piece.elements}].readers;
+  }
+
+  // Where a row is, if enough of them are read.
+  std::optional<Groups::Source> row_of(int value, const Piece& piece, const std::vector<int>& nodes,
+                                       std::vector<std::optional<Working>>& parts) {
+    const auto found = rows_.find({value, piece.elements});
+    if (!is_row(value, piece) || found == rows_.end() || found->second.readers < least_rows) return std::nullopt;
+    const Value& whole = values_[std::size_t(value)];
+    const codegen::DType type = *whole.type;
+    const std::int64_t rows = elements_of(*whole.shape) / piece.elements,
+                       stride = in_memory_of_row(piece.elements, type);
+    int& made = found->second.value;
+    if (made < 0) {
+      made = new_value({.name = whole.name, .type = type, .shape = Shape{rows, stride}}, {-1, 0});
+      copy_rows(value, {rows, piece.elements}, made, {rows, stride}, nodes, parts);
+    }
+    return Groups::Source{made, piece.from / piece.elements * stride * codegen::bytes_of(type)};
+  }
+
+  // Values that are the rows of another one are computed as such rows, which one kernel puts together.
+  bool place_rows(const std::vector<Run>& runs, int whole, const std::vector<int>& nodes,
+                  std::vector<std::optional<Working>>& parts) {
+    const std::int64_t elements = runs.front().elements, rows = std::int64_t(runs.size());
+    for (const Run& run : runs)
+      if (run.elements != elements) return false;
+    const codegen::DType type = *values_[std::size_t(whole)].type;
+    const std::int64_t stride = in_memory_of_row(elements, type);
+    const int made =
+        new_value({.name = values_[std::size_t(whole)].name, .type = type, .shape = Shape{rows, stride}}, {-1, 0});
+    for (std::int64_t r = 0; r < rows; ++r)
+      source_[std::size_t(runs[std::size_t(r)].value)] = {made, r * stride * codegen::bytes_of(type)};
+    copy_rows(made, {rows, stride}, whole, {rows, elements}, nodes, parts);
+    return true;
+  }
+
+  // Rows of one length from rows of another one.
+  void copy_rows(int from, const Shape& shape, int to, const Shape& result, const std::vector<int>& nodes,
+                 std::vector<std::optional<Working>>& parts) {
+    const bool is_longer = result[1] > shape[1];
+    const std::string text =
+        fmt::format("input x0[{0},{1}] : {4}; output y[i0,i1] : {4} = {5} where i0={2}, i1={3}", shape[0], shape[1],
+                    result[0], result[1], codegen::name_of(codegen::computed_in(*values_[std::size_t(to)].type)),
+                    is_longer ? "pad(x0[i0,i1])" : "x0[i0,i1]");
+    parts.push_back(Working{{codegen::parse_computation(text, {}, codegen::DType::f32, "a copy"), {from, to}}, nodes});
   }
 
   // Runs in order as one value: a kernel copies a few of them, so that many are put together in several steps.
@@ -458,9 +541,10 @@ class Parts {
   std::vector<std::vector<int>> readers_;  // by value: parts, each once, and -1 for others
   std::vector<int> writer_;                // by value: the part that computes it; -1: none
   const std::size_t first_within_ = values_.size();
-  std::set<int> outputs_;              // values that the graph's outputs are, or are views of
-  std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them
-  std::map<int, int> same_;            // values that are computed already
+  std::map<std::pair<int, std::int64_t>, Rows> rows_;  // by value and elements of a row
+  std::set<int> outputs_;                              // values that the graph's outputs are, or are views of
+  std::map<std::string, int> stages_;                  // of divided nodes: values, by what computes them
+  std::map<int, int> same_;                            // values that are computed already
   std::map<std::tuple<int, std::int64_t, Shape>, int> slices_;
   std::map<int, int> stored_;  // constants in the type of storage, by constant
 };

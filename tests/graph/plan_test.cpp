@@ -418,6 +418,33 @@ TEST(Plan, StepsOfARecurrentLayerAreTheSameKernels) {
   EXPECT_GT(parts, 0);
 }
 
+// Rounds read and stack rows that begin anywhere: stored with rows that begin at multiples of the alignment, all rounds
+// are calls of the same kernels.
+TEST(Plan, RoundsOfALoopAreTheSameKernels) {
+  const int rounds = 40;
+  GraphFile body;
+  body.open_input("round", {}, graft::graph::file::i64).open_input("goes_on", {}, graft::graph::file::boolean);
+  body.open_input("s", {});
+  body.node("Gather", {"x", "round"}, {"row"}, {attribute("axis", 1)})
+      .node("Mul", {"s", "decay"}, {"kept"})
+      .node("Add", {"kept", "row"}, {"more"})
+      .node("ReduceSum", {"more"}, {"sum"}, {attribute("keepdims", 1)})
+      .node("Sub", {"more", "sum"}, {"out"})
+      .output("goes_on")
+      .output("more")
+      .output("out");
+  GraphFile file;
+  file.input("x", {1, rounds, 3}).input("begin", {1, 3}).weight("decay", {}, {0.5f}).integers("rounds", {}, {rounds});
+  file.node("Loop", {"rounds", "", "begin"}, {"end", "rows"},
+            {graft::graph::file::graph_attribute("body", body.content())})
+      .output("end")
+      .output("rows");
+  const Plan plan = plan_of(file);
+  EXPECT_GE(plan.calls.size(), std::size_t(rounds));
+  EXPECT_LE(plan.kernels.size(), 8u);
+  for (const Plan::Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.offset % 64, 0);
+}
+
 TEST(Plan, RefusesWhatNobodySupports) {
   GraphFile file;
   file.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
