@@ -137,7 +137,7 @@ class Folder {
       else if (is_of_sequences(node.operation) ||
                std::any_of(moved.operands.begin(), moved.operands.end(), is_sequence))
         sequences(scope, node, moved);
-      else if (!recurrent(scope, node, moved))
+      else if (!recurrent(scope, node, moved) && !element_of_outer(scope, node, moved))
         compute(scope, node, std::move(moved));
     }
   }
@@ -524,6 +524,27 @@ class Folder {
     }
   }
 
+  // Whether a round of a loop takes one element, along an axis that is not the first one, of a value from around it. Of
+  // the value with that axis first, elements are runs of memory, so that rounds are the same kernels.
+  bool element_of_outer(Scope& scope, const Node& node, const Node& moved) {
+    if (node.operation != "Gather" || scope.suffix.empty() || node.operands.size() != 2 || node.results.size() != 1 ||
+        node.operands[0] < 0 || node.operands[1] < 0 ||
+        scope.graph.values[std::size_t(node.operands[0])].origin != Value::Origin::outer)
+      return false;
+    const Value &from = result_.values[std::size_t(moved.operands[0])],
+                &at = result_.values[std::size_t(moved.operands[1])];
+    if (!from.shape || from.known || !at.known || !at.shape->empty()) return false;
+    const Shape& shape = *from.shape;
+    const std::int64_t place = at.known->integer(0),
+                       axis = axis_of(scope, node, attribute_of(scope, node, "axis", std::int64_t(0)),
+                                      std::int64_t(shape.size()));
+    if (elements_of({shape.begin(), shape.begin() + axis}) <= 1) return false;
+    const auto [first, is_new] = first_.try_emplace({moved.operands[0], axis}, -1);
+    if (is_new) first->second = with_axis_at(scope, node, moved.operands[0], axis, 0);
+    give(scope, node, 0, element(scope, node, first->second, 0, place));
+    return true;
+  }
+
   // ---- recurrent layers
 
   // Whether a layer of many steps became layers of few, one after the other; one of two directions is two layers.
@@ -821,6 +842,7 @@ class Folder {
   const FoldLimits limits_;
   Graph result_;
   std::vector<std::vector<int>> sequences_;                          // values
+  std::map<std::pair<int, std::int64_t>, int> first_;                // by value and axis: with that axis first
   std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
   std::int64_t bytes_ = 0, walked_ = 0;

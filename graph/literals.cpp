@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -59,12 +60,15 @@ class Shared {
 
   void share() {
     std::map<std::uint64_t, std::vector<std::size_t>> alike;  // groups
+    std::map<std::string, std::uint64_t> keys;                // by text, of which many groups have the same
     for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
       Computation computation = groups_.groups[g].computation;
       const std::vector<Place> places = numbers_of(computation);
       if (places.empty()) continue;
       for (const Place& place : places) number_at(computation, place) = any_number;
-      alike[codegen::parse_workload(codegen::to_text(computation)).key()].push_back(g);
+      const auto [known, is_new] = keys.try_emplace(codegen::to_text(computation));
+      if (is_new) known->second = codegen::parse_workload(known->first).key();
+      alike[known->second].push_back(g);
     }
     for (const auto& [key, members] : alike)
       if (members.size() > 1) share(members);

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/text.h"
@@ -41,7 +43,7 @@ class Planner {
       call.nodes = group.nodes;
       call.label = label_of(group.nodes);
       call.fused = groups_.fused[g];
-      calls_.add(std::move(call), codegen::parse_workload(codegen::to_text(group.computation)));
+      calls_.add(std::move(call), workload_of(group));
     }
     for (const std::size_t o : copied) {
       const int output = graph_.outputs[o], from = place_of_view(output);
@@ -104,6 +106,15 @@ class Planner {
     return source.offset == 0 && elements_of(own) == elements_of(whole) ? place(source.value) : place(value);
   }
 
+  // Equal groups, such as the steps of a loop, are read once.
+  const codegen::Workload& workload_of(const Group& group) {
+    std::string text = codegen::to_text(group.computation);
+    const auto found = workloads_.find(text);
+    if (found != workloads_.end()) return found->second;
+    codegen::Workload workload = codegen::parse_workload(text);
+    return workloads_.emplace(std::move(text), std::move(workload)).first->second;
+  }
+
   // The name of the first node that has one, and the operators.
   std::string label_of(const std::vector<int>& nodes) const {
     std::vector<std::string> operations;
@@ -119,7 +130,8 @@ class Planner {
 
   const Graph& graph_;
   Groups groups_;
-  std::vector<int> buffer_;  // by value
+  std::vector<int> buffer_;                             // by value
+  std::map<std::string, codegen::Workload> workloads_;  // by text
   Plan plan_;
   Calls calls_{plan_};
 };

@@ -433,16 +433,19 @@ TEST(Plan, RoundsOfALoopAreTheSameKernels) {
       .output("goes_on")
       .output("more")
       .output("out");
-  GraphFile file;
-  file.input("x", {1, rounds, 3}).input("begin", {1, 3}).weight("decay", {}, {0.5f}).integers("rounds", {}, {rounds});
-  file.node("Loop", {"rounds", "", "begin"}, {"end", "rows"},
-            {graft::graph::file::graph_attribute("body", body.content())})
-      .output("end")
-      .output("rows");
-  const Plan plan = plan_of(file);
-  EXPECT_GE(plan.calls.size(), std::size_t(rounds));
-  EXPECT_LE(plan.kernels.size(), 8u);
-  for (const Plan::Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.offset % 64, 0);
+  for (const int batch : {1, 2}) {
+    GraphFile file;
+    file.input("x", {batch, rounds, 3}).input("begin", {batch, 3}).weight("decay", {}, {0.5f});
+    file.integers("rounds", {}, {rounds});
+    file.node("Loop", {"rounds", "", "begin"}, {"end", "rows"},
+              {graft::graph::file::graph_attribute("body", body.content())})
+        .output("end")
+        .output("rows");
+    const Plan plan = plan_of(file);
+    EXPECT_GE(plan.calls.size(), std::size_t(rounds));
+    EXPECT_LE(plan.kernels.size(), 8u);
+    for (const Plan::Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.offset % 64, 0);
+  }
 }
 
 TEST(Plan, RefusesWhatNobodySupports) {
