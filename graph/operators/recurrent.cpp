@@ -188,6 +188,9 @@ class Recurrent {
         expression.stage("M", call_.type(0), {{"t", steps_}, {"b", rounded_up(batch_)}},
                          fmt::format("select(t < pad({}), 1, 0)", expression.operand(4, {"b"})));
       for (std::int64_t s = 0; s < steps_; ++s) step(expression, d, s);
+      for (std::int64_t t = 0; t < steps_ && has_lengths_; ++t)
+        expression.stage(name("O", d, t), call_.type(0), {{"b", batch_}, {"u", units_}},
+                         unless_ended(t, load(name("H", d, t), {"b", "u"}), ""));
     }
     expression.stage("y", call_.type(0), axes, value());
     Shape shape;
@@ -282,7 +285,6 @@ class Recurrent {
       expression.stage(now, type, axes,
                        unless_ended(t, fmt::format("{} * {}", f(looked(1, c_now)), activated(d, 2, c_now)), h));
     }
-    if (has_lengths_) expression.stage(name("O", d, t), type, axes, unless_ended(t, load(now, {"b", "u"}), ""));
   }
 
   const Call& call_;
