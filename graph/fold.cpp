@@ -94,7 +94,7 @@ class Folder {
     return int(result_.values.size()) - 1;
   }
 
-  // A graph within another has the inputs `given`.
+  // A graph within another has the inputs `given`; -1: left out.
   Scope scope_of(const Graph& graph, const Scope* around, const std::string& suffix,
                  const std::vector<int>& given = {}) {
     walked_ += std::int64_t(graph.values.size() + graph.nodes.size()) + 1;
@@ -108,15 +108,18 @@ class Folder {
       const Value& value = graph.values[v];
       if (value.origin != Value::Origin::outer) scope.by_name.emplace(value.name, int(v));
       const bool has_origin = value.origin == Value::Origin::input || value.origin == Value::Origin::constant;
-      if (has_origin && scope.to[v] == -1) scope.to[v] = added(value);
+      const bool is_left_out = around != nullptr && value.origin == Value::Origin::input;
+      if (has_origin && scope.to[v] == -1 && !is_left_out) scope.to[v] = added(value);
       if (value.origin == Value::Origin::input && scope.to[v] >= 0 && value.shape &&
           elements_of(*value.shape) == 0)  // nothing to wait for
         result_.values[std::size_t(scope.to[v])].known =
             known(*value.type, *value.shape, std::span<const std::int64_t>());
       if (value.origin != Value::Origin::outer) continue;
-      for (const Scope* outer = around; outer && scope.to[v] == -1; outer = outer->around)
-        if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end())
+      for (const Scope* outer = around; outer; outer = outer->around)
+        if (const auto found = outer->by_name.find(value.name); found != outer->by_name.end()) {
           scope.to[v] = outer->to[std::size_t(found->second)];
+          break;
+        }
       if (scope.to[v] == -1)
         fail(fmt::format("{} is used in a graph within, and not known there", in_quotes(value.name)));
     }
@@ -128,7 +131,9 @@ class Folder {
       Node moved = node;
       for (int& operand : moved.operands)
         if (operand >= 0) operand = scope.to[std::size_t(operand)];
-      if (node.operation == "If")
+      if (node.body)
+        write_out(scope, node, moved.operands, *node.body);
+      else if (node.operation == "If")
         branch(scope, node, moved);
       else if (node.operation == "Loop")
         loop(scope, node, moved);
@@ -137,6 +142,8 @@ class Folder {
       else if (is_of_sequences(node.operation) ||
                std::any_of(moved.operands.begin(), moved.operands.end(), is_sequence))
         sequences(scope, node, moved);
+      else if (is_composed(node.operation))
+        compose(scope, node, moved);
       else if (!recurrent(scope, node, moved) && !element_of_outer(scope, node, moved))
         compute(scope, node, std::move(moved));
     }
@@ -771,10 +778,35 @@ class Folder {
     return to;
   }
 
+  // A node whose place a graph takes: its inputs are the node's operands.
+  void write_out(Scope& scope, const Node& node, const std::vector<int>& operands, const Graph& body) {
+    if (operands.size() > body.inputs.size() || node.results.size() > body.outputs.size())
+      fail(fmt::format("{}: has {} and {}; it takes {} and gives {}", label(scope.graph, node),
+                       base::counted(operands.size(), "operand"), base::counted(node.results.size(), "result"),
+                       body.inputs.size(), body.outputs.size()));
+    const auto first = std::find_if(node.results.begin(), node.results.end(), [](int result) { return result >= 0; });
+    if (first == node.results.end()) return;
+    const std::string suffix = "." + scope.graph.values[std::size_t(*first)].name + scope.suffix;
+    const std::vector<int> outputs = outputs_of(body, scope, suffix, operands);
+    for (std::size_t r = 0; r < node.results.size(); ++r) {
+      if (node.results[r] >= 0 && outputs[r] == -1)
+        fail(fmt::format("{}: its result {} is an operand that is left out", label(scope.graph, node), r));
+      give(scope, node, r, outputs[r]);
+    }
+  }
+
+  void compose(Scope& scope, const Node& node, const Node& moved) {
+    const auto operands = operands_of(result_, moved);
+    if (!operands) return leave_open(scope, node);
+    const auto body = body_of(scope.graph, node, *operands, place_);
+    if (!body) return refused(scope, node, body.reason().text);
+    write_out(scope, node, moved.operands, *body);
+  }
+
   void compute(Scope& scope, const Node& node, Node moved) {
     const auto operands = operands_of(result_, moved);
     if (!operands) {
-      if (!is_known(node.operation)) not_supported(scope.graph, node, "an operator that is not known");
+      if (!is_known(node.operation)) not_supported(scope.graph, node, why_not_known(node.operation));
       return leave_open(scope, node);
     }
     const auto results = results_of(scope.graph, node, *operands, place_);
@@ -801,7 +833,9 @@ class Folder {
         is_needed = true;
       }
     }
-    if (is_needed) result_.nodes.push_back(std::move(moved));
+    if (!is_needed) return;
+    if (scope.graph.version != result_.version) moved.version = scope.graph.version;
+    result_.nodes.push_back(std::move(moved));
   }
 
   // The numbers of a result, if they are known; nullptr if not.

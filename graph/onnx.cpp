@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -24,39 +25,25 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// TensorProto.DataType: by number its name, the type of its elements here, the bytes of each in raw data.
+// TensorProto.DataType: by number its name, the type of its elements here, the bits of each in raw data.
 struct OnnxType {
   std::string_view name;
   std::optional<DType> type;
-  int bytes = 0;
+  int bits = 0;
 };
 constexpr std::int64_t boolean = 9, half = 10, brain_half = 16;
-constexpr std::array<OnnxType, 23> onnx_types = {{
-    {"undefined", {}, 0},
-    {"float", DType::f32, 4},
-    {"uint8", DType::u8, 1},
-    {"int8", DType::i8, 1},
-    {"uint16", DType::i32, 2},
-    {"int16", DType::i32, 2},
-    {"int32", DType::i32, 4},
-    {"int64", DType::i64, 8},
-    {"string", {}, 0},
-    {"bool", DType::u8, 1},
-    {"float16", DType::f32, 2},
-    {"double", DType::f64, 8},
-    {"uint32", DType::i64, 4},
-    {"uint64", {}, 8},
-    {"complex64", {}, 8},
-    {"complex128", {}, 16},
-    {"bfloat16", DType::f32, 2},
-    {"float8e4m3fn", {}, 1},
-    {"float8e4m3fnuz", {}, 1},
-    {"float8e5m2", {}, 1},
-    {"float8e5m2fnuz", {}, 1},
-    {"uint4", {}, 0},
-    {"int4", {}, 0},
+constexpr std::array<OnnxType, 25> onnx_types = {{
+    {"undefined", {}, 0},       {"float", DType::f32, 32},    {"uint8", DType::u8, 8},
+    {"int8", DType::i8, 8},     {"uint16", DType::i32, 16},   {"int16", DType::i32, 16},
+    {"int32", DType::i32, 32},  {"int64", DType::i64, 64},    {"string", {}, 0},
+    {"bool", DType::u8, 8},     {"float16", DType::f32, 16},  {"double", DType::f64, 64},
+    {"uint32", DType::i64, 32}, {"uint64", {}, 64},           {"complex64", {}, 64},
+    {"complex128", {}, 128},    {"bfloat16", DType::f32, 16}, {"float8e4m3fn", {}, 8},
+    {"float8e4m3fnuz", {}, 8},  {"float8e5m2", {}, 8},        {"float8e5m2fnuz", {}, 8},
+    {"uint4", DType::u8, 4},    {"int4", DType::i8, 4},       {"float4e2m1", {}, 4},
+    {"float8e8m0", {}, 8},
 }};
-constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12;
+constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12, int4 = 22;
 
 std::string type_name(std::int64_t number) {
   if (number >= 0 && number < std::int64_t(onnx_types.size())) return std::string(onnx_types[std::size_t(number)].name);
@@ -86,16 +73,31 @@ To converted(std::int64_t number, const char* at) {
   }
 }
 
+bool has_four_bits(std::int64_t number) {
+  return number >= 0 && number < std::int64_t(onnx_types.size()) && onnx_types[std::size_t(number)].bits == 4;
+}
+
+// Two elements in a byte, the first one in the lower half.
+std::string unpacked(std::int64_t number, std::string_view raw, std::int64_t elements) {
+  std::string bytes;
+  for (std::int64_t e = 0; e < elements; ++e) {
+    const int value = std::uint8_t(raw[std::size_t(e / 2)]) >> (e % 2 == 0 ? 0 : 4) & 15;
+    bytes += char(number == int4 && value > 7 ? value - 16 : value);
+  }
+  return bytes;
+}
+
 // Raw data of an ONNX type as bytes of ours.
 std::string as_ours(std::int64_t number, std::string_view raw) {
   const OnnxType& from = onnx_types[std::size_t(number)];
-  const bool same = from.bytes == codegen::bytes_of(*from.type) && number != boolean;
+  const int width = from.bits / 8;
+  const bool same = width == codegen::bytes_of(*from.type) && number != boolean;
   if (same) return std::string(raw);
   return codegen::with_element_of(*from.type, [&](auto zero) {
-    const std::size_t count = raw.size() / std::size_t(from.bytes);
+    const std::size_t count = raw.size() / std::size_t(width);
     std::string bytes(count * sizeof zero, '\0');
     for (std::size_t e = 0; e < count; ++e) {
-      const auto value = converted<decltype(zero)>(number, raw.data() + e * std::size_t(from.bytes));
+      const auto value = converted<decltype(zero)>(number, raw.data() + e * std::size_t(width));
       std::memcpy(bytes.data() + e * sizeof value, &value, sizeof value);
     }
     return bytes;
@@ -133,26 +135,26 @@ class Reader {
     std::string_view graph_bytes;
     bool has_graph = false;
     std::int64_t version = 0, format = 0;
+    std::vector<std::string_view> functions;
     Field field;
     for (Fields fields(bytes); next(fields, field);) {
       if (field.number == 1) format = field.as_integer();
       if (field.number == 7) graph_bytes = field.as_bytes(), has_graph = true;
       if (field.number == 8) opset(field.as_bytes(), version);
+      if (field.number == 25) functions.push_back(field.as_bytes());
     }
     if (!has_graph || format < 1) fail("is not an ONNX model: it has no graph");
     if (version == 0 && format < 3) version = 1;  // before versions of operators were written down
     if (version == 0) fail("names no version (opset) of ONNX's own operators");
-    if (version < oldest_operators || version > newest_operators)
-      fail(fmt::format("its operators are of version (opset) {}; {} to {} are known: convert the model", version,
-                       oldest_operators, newest_operators));
-    version_ = int(version);
+    version_ = known_version(version);
+    for (const std::string_view one : functions) add_function(one);
     return graph(graph_bytes, 0);
   }
 
   Known lone_tensor(std::string_view bytes) { return tensor(bytes, "tensor").second; }
 
  private:
-  static constexpr std::int64_t oldest_operators = 1, newest_operators = 22;
+  static constexpr std::int64_t oldest_operators = 1, newest_operators = 24;
 
   [[noreturn]] void fail(const std::string& message) const { throw base::UserError(place_, message); }
 
@@ -174,17 +176,100 @@ class Reader {
     if (domain.empty() || domain == "ai.onnx") version = number;
   }
 
+  int known_version(std::int64_t version) const {
+    if (version < oldest_operators || version > newest_operators)
+      fail(fmt::format("its operators are of version (opset) {}; {} to {} are known: convert the model", version,
+                       oldest_operators, newest_operators));
+    return int(version);
+  }
+
+  // An operator that the model defines by others.
+  struct Function {
+    std::vector<std::string> inputs, outputs;
+    std::vector<std::string_view> nodes, defaults;  // defaults: attributes
+    std::int64_t version = 0;                       // 0: that of the model
+    bool is_open = false;                           // one of its nodes is being read
+  };
+
+  using FunctionKey = std::array<std::string, 3>;  // domain, name and overload
+  static FunctionKey function_key(std::string_view domain, std::string_view name, std::string_view overload) {
+    return {std::string(domain == "ai.onnx" ? "" : domain), std::string(name), std::string(overload)};
+  }
+
+  void add_function(std::string_view bytes) {
+    Function function;
+    std::string_view name, domain, overload;
+    Field field;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number == 1) name = field.as_bytes();
+      if (field.number == 4) function.inputs.emplace_back(field.as_bytes());
+      if (field.number == 5) function.outputs.emplace_back(field.as_bytes());
+      if (field.number == 7) function.nodes.push_back(field.as_bytes());
+      if (field.number == 9) opset(field.as_bytes(), function.version);
+      if (field.number == 10) domain = field.as_bytes();
+      if (field.number == 11) function.defaults.push_back(field.as_bytes());
+      if (field.number == 13) overload = field.as_bytes();
+    }
+    if (!functions_.emplace(function_key(domain, name, overload), std::move(function)).second)
+      fail(fmt::format("function {}: is there twice", in_quotes(name)));
+  }
+
+  // What a function computes where a node has these attributes.
+  std::shared_ptr<const Graph> body_of(Function& function, const std::string& where,
+                                       std::map<std::string, Attribute> attributes, int depth) {
+    if (function.is_open) fail(fmt::format("{}: a function of the model that uses itself", where));
+    if (depth > limits_.deepest)
+      fail(fmt::format("{}: functions within functions are deeper than {}", where, limits_.deepest));
+    for (const std::string_view one : function.defaults)
+      if (auto attribute = this->attribute(one, where, depth)) attributes.insert(std::move(*attribute));
+    const std::map<std::string, Attribute>* given = std::exchange(given_, &attributes);
+    const int version = std::exchange(version_, function.version == 0 ? version_ : known_version(function.version));
+    function.is_open = true;
+    Graph graph;
+    graph.version = version_;
+    Names names{graph};
+    for (const std::string& input : function.inputs) {
+      graph.inputs.push_back(names(input));
+      graph.values[std::size_t(graph.inputs.back())].origin = Value::Origin::input;
+    }
+    add_nodes(graph, function.nodes, names, depth);
+    for (const std::string& output : function.outputs) graph.outputs.push_back(names(output));
+    function.is_open = false;
+    version_ = version;
+    given_ = given;
+    return std::make_shared<const Graph>(checked(std::move(graph), place_));
+  }
+
+  // Values by name: new ones are added.
+  struct Names {
+    Graph& graph;
+    std::unordered_map<std::string, int> by_name = {};
+    int operator()(const std::string& name) {
+      const auto [at, is_new] = by_name.emplace(name, int(graph.values.size()));
+      if (is_new) graph.values.push_back({.name = name});
+      return at->second;
+    }
+  };
+
+  void add_nodes(Graph& graph, const std::vector<std::string_view>& nodes, Names& value_of, int depth) {
+    nodes_ += std::int64_t(nodes.size());
+    if (nodes_ > limits_.most_nodes) fail(fmt::format("has more than {} nodes", limits_.most_nodes));
+    graph.nodes.reserve(nodes.size());
+    for (const std::string_view one : nodes) graph.nodes.push_back(node(one, value_of, depth));
+    // What graphs within use of those around this one.
+    for (std::size_t n = 0; depth > 0 && n < graph.nodes.size(); ++n)
+      for (const auto& [name, attribute] : graph.nodes[n].attributes)
+        if (const auto* within = std::get_if<std::shared_ptr<const Graph>>(&attribute))
+          for (const Value& value : (*within)->values)
+            if (value.origin == Value::Origin::outer) (void)value_of(value.name);
+  }
+
   // The graph of the model (depth 0), or one that is an attribute, which may use values of the graphs around it.
   Graph graph(std::string_view bytes, int depth) {
     if (depth > limits_.deepest) fail(fmt::format("graphs within graphs are deeper than {}", limits_.deepest));
     Graph graph;
     graph.version = version_;
-    std::unordered_map<std::string, int> by_name;
-    const auto value_of = [&](const std::string& name) {
-      const auto [at, is_new] = by_name.emplace(name, int(graph.values.size()));
-      if (is_new) graph.values.push_back({.name = name});
-      return at->second;
-    };
+    Names value_of{graph};
     std::vector<std::string_view> node_bytes;
     std::vector<Declared> inputs;
     std::vector<std::string> outputs;
@@ -226,10 +311,7 @@ class Reader {
       graph.inputs.push_back(value);
     }
     if (depth == 0) give_shapes(graph, inputs);
-    nodes_ += std::int64_t(node_bytes.size());
-    if (nodes_ > limits_.most_nodes) fail(fmt::format("has more than {} nodes", limits_.most_nodes));
-    graph.nodes.reserve(node_bytes.size());
-    for (const std::string_view one : node_bytes) graph.nodes.push_back(node(one, value_of, depth));
+    add_nodes(graph, node_bytes, value_of, depth);
     for (const std::string& output : outputs) graph.outputs.push_back(value_of(output));
     if (graph.outputs.empty()) fail("has a graph without outputs");
     if (depth > 0) {
@@ -237,12 +319,6 @@ class Reader {
       for (const Node& each : graph.nodes)
         for (const int result : each.results)
           if (result >= 0) is_computed[std::size_t(result)] = true;
-      for (const Node& each : graph.nodes)  // what graphs within use of those around this one
-        for (const auto& [name, attribute] : each.attributes)
-          if (const auto* within = std::get_if<std::shared_ptr<const Graph>>(&attribute))
-            for (const Value& value : (*within)->values)
-              if (value.origin == Value::Origin::outer) (void)value_of(value.name);
-      is_computed.resize(graph.values.size());
       for (std::size_t v = 0; v < graph.values.size(); ++v)
         if (graph.values[v].origin == Value::Origin::computed && !is_computed[v])
           graph.values[v].origin = Value::Origin::outer;
@@ -250,10 +326,9 @@ class Reader {
     return checked(std::move(graph), place_);
   }
 
-  template <class ValueOf>
-  Node node(std::string_view bytes, const ValueOf& value_of, int depth) {
+  Node node(std::string_view bytes, Names& value_of, int depth) {
     Node node;
-    std::string_view domain;
+    std::string_view domain, overload;
     std::vector<std::string_view> attributes;
     Field field;
     const auto value = [&] {
@@ -267,21 +342,34 @@ class Reader {
       if (field.number == 4) node.operation = field.as_bytes();
       if (field.number == 5) attributes.push_back(field.as_bytes());
       if (field.number == 7) domain = field.as_bytes();
+      if (field.number == 8) overload = field.as_bytes();
     }
+    const auto function = functions_.find(function_key(domain, node.operation, overload));
     if (!domain.empty() && domain != "ai.onnx") node.operation = fmt::format("{}.{}", domain, node.operation);
     const std::string where = fmt::format("node {} ({})", in_quotes(node.name.empty() ? "without a name" : node.name),
                                           in_quotes(node.operation));
     if (node.operation.empty()) fail(fmt::format("{}: names no operator", where));
     for (const std::string_view one : attributes) {
-      auto [name, attribute] = this->attribute(one, where, depth);
-      if (!node.attributes.emplace(name, std::move(attribute)).second)
-        fail(fmt::format("{}: attribute {} is there twice", where, in_quotes(name)));
+      auto attribute = this->attribute(one, where, depth);
+      if (!attribute) continue;
+      if (!node.attributes.insert(*attribute).second)
+        fail(fmt::format("{}: attribute {} is there twice", where, in_quotes(attribute->first)));
     }
+    if (function != functions_.end())
+      node.body = body_of(function->second, where, std::exchange(node.attributes, {}), depth + 1);
+    // Their results would have the type of this operand, which has more bits here.
+    if (node.operation == "QuantizeLinear" || node.operation == "CastLike")
+      for (const int operand : node.operands)
+        if (operand >= 0 && narrow_.contains(value_of.graph.values[std::size_t(operand)].name))
+          fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
     return node;
   }
 
-  std::pair<std::string, Attribute> attribute(std::string_view bytes, const std::string& node, int depth) {
-    std::string name;
+  using Named = std::pair<std::string, Attribute>;
+
+  // Nothing for an attribute of a function that is not given.
+  std::optional<Named> attribute(std::string_view bytes, const std::string& node, int depth) {
+    std::string name, reference;
     std::int64_t type = 0, integer = 0;
     float number = 0;
     std::string_view text, tensor_bytes, graph_bytes;
@@ -323,27 +411,33 @@ class Reader {
           type = field.as_integer();
           break;
         case 21:
-          fail(fmt::format("{}: attribute {} refers to one of a function, which is not read", node, in_quotes(name)));
+          reference = field.as_bytes();
+          break;
       }
     }
     const std::string where = fmt::format("{}: attribute {}", node, in_quotes(name));
+    if (!reference.empty()) {
+      if (!given_) fail(fmt::format("{}: refers to one of a function, and is in none", where));
+      const auto found = given_->find(reference);
+      return found == given_->end() ? std::nullopt : std::optional(Named(name, found->second));
+    }
     switch (type != 0 ? type : guessed) {
       case 1:
-        return {name, double(number)};
+        return Named(name, double(number));
       case 2:
-        return {name, integer};
+        return Named(name, integer);
       case 3:
-        return {name, std::string(text)};
+        return Named(name, std::string(text));
       case 4:
-        return {name, tensor(tensor_bytes, where).second};
+        return Named(name, tensor(tensor_bytes, where).second);
       case 5:
-        return {name, std::make_shared<const Graph>(graph(graph_bytes, depth + 1))};
+        return Named(name, std::make_shared<const Graph>(graph(graph_bytes, depth + 1)));
       case 6:
-        return {name, std::vector<double>(numbers.begin(), numbers.end())};
+        return Named(name, std::vector<double>(numbers.begin(), numbers.end()));
       case 7:
-        return {name, std::move(integers)};
+        return Named(name, std::move(integers));
       case 8:
-        return {name, std::move(texts)};
+        return Named(name, std::move(texts));
       default:
         fail(fmt::format("{}: is of a kind (number {}) that is not read", where, type));
     }
@@ -379,7 +473,7 @@ class Reader {
     const std::int64_t elements = elements_of(shape);
     if (elements < 0) fail(fmt::format("{}: its shape {} is too large", where, to_text(shape)));
     const OnnxType& from = onnx_types[std::size_t(type)];
-    const std::int64_t expected = elements * from.bytes;
+    const std::int64_t expected = (elements * from.bits + 7) / 8;
 
     std::string own;
     if (location == 1) {
@@ -391,7 +485,7 @@ class Reader {
       else if (!floats.empty())
         own = raw_of(floats, int(sizeof(float)));
       else
-        own = raw_of(integers, from.bytes);
+        own = raw_of(integers, std::max(1, from.bits / 8));
       // Numbers in a field that is not that of their type have another width, or are not there.
       const bool fits = type == 11  ? integers.empty() && floats.empty()
                         : type == 1 ? integers.empty() && doubles.empty()
@@ -402,7 +496,9 @@ class Reader {
     if (std::int64_t(raw.size()) != expected)
       fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape),
                        from.name, expected, raw.size()));
-    return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), as_ours(type, raw)})};
+    if (has_four_bits(type)) narrow_.insert(name);
+    std::string ours = has_four_bits(type) ? unpacked(type, raw, elements) : as_ours(type, raw);
+    return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), std::move(ours)})};
   }
 
   void entry(std::string_view bytes, std::map<std::string, std::string, std::less<>>& entries) {
@@ -481,8 +577,7 @@ class Reader {
       Dimension dimension;
       Field inner;
       for (Fields parts(field.as_bytes()); next(parts, inner);) {
-        // Some exporters write 0 for an extent that is open.
-        if (inner.number == 1) dimension.extent = inner.as_integer() > 0 ? inner.as_integer() : -1;
+        if (inner.number == 1) dimension.extent = std::max<std::int64_t>(-1, inner.as_integer());
         if (inner.number == 2) dimension.name = inner.as_bytes();
       }
       result.dimensions.push_back(std::move(dimension));
@@ -513,7 +608,8 @@ class Reader {
           fail(fmt::format("{}: has {} dimensions; the shape {} is given", where, dimensions.size(),
                            to_text(given->second)));
         for (std::size_t d = 0; d < dimensions.size(); ++d) {
-          if (dimensions[d].extent >= 0 && dimensions[d].extent != given->second[d])
+          // Some exporters write 0 for an extent that is open.
+          if (dimensions[d].extent > 0 && dimensions[d].extent != given->second[d])
             fail(fmt::format("{}: its dimension {} is {}; {} is given", where, d, dimensions[d].extent,
                              given->second[d]));
           dimensions[d].extent = given->second[d];
@@ -560,6 +656,9 @@ class Reader {
   const OnnxLimits& limits_;
   int version_ = 0;
   std::int64_t nodes_ = 0, messages_ = 0;
+  std::map<FunctionKey, Function> functions_;
+  const std::map<std::string, Attribute>* given_ = nullptr;  // attributes of the function that is being read
+  std::set<std::string> narrow_;                             // names of tensors of 4 bits
 };
 
 // What `read` gives; broken bytes are the user's file.
@@ -584,7 +683,7 @@ bool is_boolean(std::int64_t number) {
 }
 
 bool is_wider_here(std::int64_t number) {
-  return number == uint16 || number == int16 || number == uint32;
+  return number == uint16 || number == int16 || number == uint32 || has_four_bits(number);
 }
 
 Known parse_onnx_tensor(std::string_view bytes, std::string_view place) {

@@ -1,6 +1,7 @@
 // ONNX files: the only place that knows how they are written. They are read by our own reader of the wire format
 // (wire.h): ten messages are needed, nothing is allocated by a claim of the file, and no library's release decides
-// which versions of the format can be read. Operators of versions 1 to 22.
+// which versions of the format can be read. Operators of versions 1 to 24. Functions of the model are graphs of the
+// nodes that use them (Node::body).
 //
 // A file is hostile until read: every fault is one line, UserError "<file>: <node or tensor>: ...".
 #pragma once
@@ -16,20 +17,20 @@
 
 namespace graft::graph {
 
-// Extents that the file leaves open, or says to be 0 or less: the whole shape of an input by its name, or the extent of
-// a named dimension, as a shape of one: {"x", {1,3,224,224}}, {"batch", {1}}.
+// Extents that the file leaves open, or says to be 0 (as some exporters do for open ones) or less: the whole shape of
+// an input by its name, or the extent of a named dimension, as a shape of one: {"x", {1,3,224,224}}, {"batch", {1}}.
 using Shapes = std::map<std::string, Shape>;
 
 struct OnnxLimits {
   std::int64_t most_bytes = std::int64_t(1) << 31;  // of the file, and of each file of external data
   std::int64_t most_nodes = 200'000;                // in all graphs
   std::int64_t most_messages = 4'000'000;           // parts of the file, of any kind: what they cost in memory
-  int deepest = 16;                                 // graphs within graphs
+  int deepest = 16;                                 // graphs within graphs, functions within functions
 };
 
 // A checked graph (graph.h) whose inputs have shapes and types; the file's names are kept. Numbers of 16 bits become
-// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 i64. UserError for a file that is not such a graph, and if shapes
-// of inputs stay open: it lists them.
+// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 i64, integers of 4 bits i8 and u8. UserError for a file that is not
+// such a graph, and if shapes of inputs stay open: it lists them.
 Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, const OnnxLimits& limits = {});
 
 // The same of bytes; `place` begins messages, `folder` has the external data.
@@ -40,7 +41,7 @@ Graph parse_onnx(std::string_view bytes, std::string_view place, const std::file
 Known parse_onnx_tensor(std::string_view bytes, std::string_view place);
 
 // The type that elements of ONNX's type number become; nothing for one that is not computed with (strings, complex
-// numbers, u64, eight bits of floating point, four bits).
+// numbers, u64, floating point of eight or four bits).
 std::optional<DType> type_of_onnx(std::int64_t number);
 bool is_boolean(std::int64_t number);
 bool is_wider_here(std::int64_t number);  // integers that become a type of more bits

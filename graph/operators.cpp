@@ -20,8 +20,9 @@ constexpr std::size_t most_operands = 1024, most_dimensions = 32;
 const std::map<std::string_view, Row>& table() {
   static const std::map<std::string_view, Row> rows = [] {
     std::map<std::string_view, Row> all;
-    for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
-                            movement_rows, shape_rows, resize_rows, recurrent_rows, quantised_rows})
+    for (const auto part :
+         {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows, movement_rows, shape_rows,
+          resize_rows, recurrent_rows, quantised_rows, composed_rows, attention_rows, quantised_composed_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();
@@ -56,9 +57,15 @@ int first_version(std::string_view operation) {
   return 7;
 }
 
-Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
-  if (const int first = graph.version < 7 ? first_version(node.operation) : 0; graph.version < first)
-    throw Unsupported{fmt::format("version {} of operators, where it is known from {} on", graph.version, first)};
+int version_of(const Graph& graph, const Node& node) {
+  return node.version != 0 ? node.version : graph.version;
+}
+
+// Refuses what no row allows.
+void check(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
+  const int version = version_of(graph, node);
+  if (const int first = version < 7 ? first_version(node.operation) : 0; version < first)
+    throw Unsupported{fmt::format("version {} of operators, where it is known from {} on", version, first)};
   std::size_t given = operands.size();
   while (given > 0 && !operands[given - 1]) --given;
   if (int(given) < row.least || (row.most >= 0 && int(given) > row.most))
@@ -71,9 +78,18 @@ Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const O
   for (const auto& [name, attribute] : node.attributes)
     if (std::find(allowed.begin(), allowed.end(), name) == allowed.end())
       throw Unsupported{fmt::format("attribute {}", in_quotes(name))};
-  Meaning results = row.meaning(Call(node, operands, graph.version));
+}
+
+std::size_t wanted_of(const Node& node) {
   std::size_t wanted = node.results.size();
   while (wanted > 0 && node.results[wanted - 1] < 0) --wanted;
+  return wanted;
+}
+
+Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
+  if (!row.meaning) throw Unsupported{"an operator that folding takes apart"};
+  Meaning results = row.meaning(Call(node, operands, version_of(graph, node)));
+  const std::size_t wanted = wanted_of(node);
   if (results.size() < wanted) throw Malformed{fmt::format("has {}", base::counted(wanted, "result"))};
   for (Result& result : results) {
     const std::int64_t elements = elements_of(result.shape);
@@ -84,19 +100,54 @@ Meaning meaning_of(const Row& row, const Graph& graph, const Node& node, const O
   return results;
 }
 
-}  // namespace
+Graph written_out(const Row& row, const Graph& graph, const Node& node, const Operands& operands) {
+  Graph body = row.body(Call(node, operands, version_of(graph, node)));
+  if (const std::size_t wanted = wanted_of(node); body.outputs.size() < wanted)
+    throw Malformed{fmt::format("has {}", base::counted(wanted, "result"))};
+  for (Node& each : body.nodes) each.name = node.name;
+  return body;
+}
 
-base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
-                                             std::string_view place) {
+// What `use` makes of the row of a node.
+template <class T, class Use>
+base::Result<T> by_row(const Graph& graph, const Node& node, const Operands& operands, std::string_view place,
+                       const Use& use) {
   const auto row = table().find(node.operation);
-  if (row == table().end()) return base::Reason{"an operator that is not known"};
+  if (row == table().end()) return base::Reason{why_not_known(node.operation)};
   try {
-    return meaning_of(row->second, graph, node, operands);
+    check(row->second, graph, node, operands);
+    return use(row->second, graph, node, operands);
   } catch (const Malformed& malformed) {
     throw base::UserError(place, fmt::format("{}: {}", label(graph, node), malformed.what));
   } catch (const Unsupported& unsupported) {
     return base::Reason{unsupported.what};
   }
+}
+
+}  // namespace
+
+base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
+                                             std::string_view place) {
+  return by_row<Meaning>(graph, node, operands, place, meaning_of);
+}
+
+bool is_composed(const std::string& operation) {
+  const auto row = table().find(operation);
+  return row != table().end() && row->second.body;
+}
+
+base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place) {
+  return by_row<Graph>(graph, node, operands, place, written_out);
+}
+
+std::string why_not_known(const std::string& operation) {
+  const std::size_t dot = operation.rfind('.');
+  if (dot == std::string::npos)
+    return "an operator that is not known; export the model with other operators, or cut off the part that has it";
+  return fmt::format(
+      "an operator that is not known, of the domain {}; export the model with ONNX's own operators, or with this one as"
+      " a function of the model",
+      in_quotes(operation.substr(0, dot)));
 }
 
 std::optional<Operands> operands_of(const Graph& graph, const Node& node) {

@@ -1,6 +1,7 @@
 // What nodes compute: the table of ONNX operators that are known. Each row gives for a node, with the types and shapes
 // of its operands and the numbers of those that are constants, the types and shapes of its results and how each comes
-// about: as a constant, as the same elements in another shape, or by an index expression (codegen/expression). No code
+// about: as a constant, as the same elements in another shape, or by an index expression (codegen/expression); or it
+// gives a graph of other operators. No code
 // outside of graph/operators/ and fold.cpp knows the name of an operator.
 //
 // All versions of the operators are meant in which they compute what version 7 does, or later ones do (Graph::version):
@@ -41,11 +42,17 @@ struct Result {
 base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& node, const Operands& operands,
                                              std::string_view place);
 
+// Operators that others compute have a graph in place of results: for a node with these operands, which are its inputs.
+// Reasons and errors as above.
+bool is_composed(const std::string& operation);
+base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place);
+
 // The node's operands as its graph knows them. Nothing if the type or shape of one is not known.
 std::optional<Operands> operands_of(const Graph& graph, const Node& node);
 
 // Whether the table has the operator, whatever its operands are.
 bool is_known(const std::string& operation);
+std::string why_not_known(const std::string& operation);  // and what its user can do
 std::vector<std::string> known_operators();  // in alphabetical order
 
 // The operand of the node that a tensor of the computation is; -1 for the output and what is in between.

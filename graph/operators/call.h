@@ -122,7 +122,9 @@ struct Row {
   std::string_view name;
   int least = 1, most = 1;  // operands; -1: any number
   std::string attributes;   // that are known, separated by spaces
-  std::function<Meaning(const Call& call)> meaning;
+  // One of them: what computes the results, or other operators that do (body.h).
+  std::function<Meaning(const Call& call)> meaning = nullptr;
+  std::function<Graph(const Call& call)> body = nullptr;
 };
 std::vector<Row> element_wise_rows();
 std::vector<Row> product_rows();
@@ -134,5 +136,8 @@ std::vector<Row> shape_rows();
 std::vector<Row> resize_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> quantised_rows();
+std::vector<Row> composed_rows();
+std::vector<Row> attention_rows();
+std::vector<Row> quantised_composed_rows();
 
 }  // namespace graft::graph

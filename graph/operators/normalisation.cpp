@@ -166,20 +166,30 @@ Meaning normalised_groups(const Call& call, std::int64_t groups, bool by_channel
 
 // One where the largest element is, the first of several; over one axis, or all from `axis` on before version 13.
 Meaning hardmax(const Call& call) {
-  const int axis = call.axis(call.integer("axis", call.version() < 13 ? 1 : -1), call.rank(0));
-  if (call.version() < 13 && axis + 1 != call.rank(0)) throw Unsupported{"several axes"};
+  const bool is_flat = call.version() < 13;
+  const int axis = call.axis(call.integer("axis", is_flat ? 1 : -1), call.rank(0));
   const Axes axes = axes_over(call.shape(0));
-  const std::string place = axes[std::size_t(axis)].name;
-  const Axes reduced = {{"r", axes[std::size_t(axis)].extent}};
-  Axes kept = axes;
-  kept.erase(kept.begin() + axis);
+  Axes kept, reduced;
   Index index = index_of(axes);
-  index[std::size_t(axis)] = "r";
+  std::string place, reduced_place;  // in the order of memory
+  std::int64_t count = 1;
+  for (int d = int(axes.size()) - 1; d >= 0; --d) {
+    const Axis& one = axes[std::size_t(d)];
+    if (d != axis && !(is_flat && d > axis)) {
+      kept.insert(kept.begin(), one);
+      continue;
+    }
+    reduced.insert(reduced.begin(), {fmt::format("r{}", d), one.extent});
+    index[std::size_t(d)] = reduced.front().name;
+    place = form(count, one.name) + (place.empty() ? "" : " + " + place);
+    reduced_place = form(count, reduced.front().name) + (reduced_place.empty() ? "" : " + " + reduced_place);
+    count *= one.extent;
+  }
   Expression expression(call);
   const std::string x = expression.operand(0, index);
   expression.stage("M", call.type(0), kept, x, "max=", reduced);
   expression.stage("A", DType::i32, kept,
-                   fmt::format("select({} == {}, r, {})", x, load("M", index_of(kept)), reduced.front().extent),
+                   fmt::format("select({} == {}, {}, {})", x, load("M", index_of(kept)), reduced_place, count),
                    "min=", reduced);
   return {element_wise(expression, call.type(0), call.shape(0),
                        fmt::format("select({} == {}, 1, 0)", load("A", index_of(kept)), place))};

@@ -29,8 +29,24 @@ std::string saturated(DType type, const std::string& value) {
   return fmt::format("saturate_{}({})", codegen::name_of(type), value);
 }
 
-// A scale or zero point: one, or one for each place along `axis`.
+// A scale or zero point for each block of places along `axis`.
+std::string of_block(const Call& call, Expression& expression, int number, std::int64_t block) {
+  const std::size_t axis = std::size_t(call.axis(call.integer("axis", 1), call.rank(0)));
+  if (block < 0) throw Malformed{fmt::format("block_size is {}", block)};
+  Shape shape = call.shape(0);
+  Index index = index_of(axes_over(shape));
+  index[axis] = fmt::format("{} / {}", index[axis], block);
+  shape[axis] = shape[axis] / block + (shape[axis] % block != 0);
+  if (call.shape(number) != shape)
+    throw Malformed{fmt::format("operand {} is {}, its input {} in blocks of {}", number, to_text(call.shape(number)),
+                                to_text(call.shape(0)), block)};
+  return expression.operand(number, index);
+}
+
+// A scale or zero point: one, or one for each place along `axis`, or for each block of places.
 std::string of_channel(const Call& call, Expression& expression, int number) {
+  if (const std::int64_t block = call.integer("block_size", 0); block != 0)
+    return of_block(call, expression, number, block);
   if (elements_of(call.shape(number)) == 1 && call.rank(number) < 2) return expression.scalar(number);
   const int axis = call.axis(call.integer("axis", 1), call.rank(0));
   if (call.shape(number) != Shape{call.shape(0)[std::size_t(axis)]})
@@ -40,7 +56,6 @@ std::string of_channel(const Call& call, Expression& expression, int number) {
 }
 
 Meaning quantised(const Call& call) {
-  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
   if (const std::int64_t type = call.integer("output_dtype", 0); type != 0 && (call.has(2) || type != 2))
     throw Unsupported{"output_dtype"};
   const DType type = type_of_zero(call, 2, DType::u8);
@@ -52,7 +67,6 @@ Meaning quantised(const Call& call) {
 }
 
 Meaning dequantised(const Call& call) {
-  if (call.integer("block_size", 0) != 0) throw Unsupported{"blocks"};
   Expression expression(call);
   std::string x = expression.broadcast(0, axes_over(call.shape(0)));
   if (call.has(2)) x = fmt::format("cast_i32({}) - cast_i32({})", x, of_channel(call, expression, 2));
@@ -152,19 +166,20 @@ std::string parameter(const Call& call, Expression& expression, int number) {
 }
 
 // What a sum is multiplied with, alpha * x * w / y: operands of scales, that of the weights one or one for each place
-// of its only dimension, `channel`. Known ones are one number for each of these, computed before a run.
+// of its only dimension, `channel`. Without y, which is -1 then, a sum is not divided. Known ones are one number for
+// each of these, computed before a run.
 std::string factor(const Call& call, Expression& expression, int x, int w, int y, const std::string& channel,
                    double alpha = 1) {
   for (const int number : {x, w, y})
-    if (call.type(number) != DType::f32)
+    if (number >= 0 && call.type(number) != DType::f32)
       throw Unsupported{fmt::format("a scale of type {}", codegen::name_of(call.type(number)))};
-  const bool is_known = call.is_known(x) && call.is_known(w) && call.is_known(y);
+  const bool is_known = call.is_known(x) && call.is_known(w) && (y < 0 || call.is_known(y));
   const bool is_one = elements_of(call.shape(w)) == 1;
   const std::string first = alpha == 1 ? "" : fmt::format("{} * ", number_text(alpha));
   const auto value = [&](const std::string& at) {
-    return fmt::format("{}{} * {} / {}", first, parameter(call, expression, x),
-                       is_one ? parameter(call, expression, w) : expression.operand(w, {at}),
-                       parameter(call, expression, y));
+    const std::string scale = fmt::format("{}{} * {}", first, parameter(call, expression, x),
+                                          is_one ? parameter(call, expression, w) : expression.operand(w, {at}));
+    return y < 0 ? scale : fmt::format("{} / {}", scale, parameter(call, expression, y));
   };
   if (!is_known) return fmt::format("({})", value(channel));
   expression.stage("M", DType::f32, is_one ? Axes{} : Axes{{"m", elements_of(call.shape(w))}}, value("m"));
@@ -304,7 +319,6 @@ Meaning quantised_product(const Call& call) {
 Meaning quantised_general_product(const Call& call) {
   bytes_only(call, 0), bytes_only(call, 3);
   if (call.rank(0) != 2 || call.rank(3) != 2) throw Malformed{"its operands are not matrices"};
-  if (!call.has(7)) throw Unsupported{"a result in floating point"};
   const bool turned_a = call.integer("transA", 0) != 0, turned_b = call.integer("transB", 0) != 0;
   const Shape &a = call.shape(0), &b = call.shape(3);
   const std::int64_t m = a[turned_a ? 1 : 0], k = a[turned_a ? 0 : 1], n = b[turned_b ? 0 : 1];
@@ -326,12 +340,17 @@ Meaning quantised_general_product(const Call& call) {
                 {turned_b ? 0 : 1},
                 {"i", "j"},
                 {"j"}};
-  const std::string scale = factor(call, expression, 1, 4, 7, "j", call.number("alpha", 1));
+  const bool is_requantised = call.has(7);
+  const std::string scale = factor(call, expression, 1, 4, is_requantised ? 7 : -1, "j", call.number("alpha", 1));
   std::string value = summed(call, expression, sum, of_a, of_b);
   if (call.has(6)) {
     if (call.rank(6) > 2 || broadcast({shape, call.shape(6)}) != shape)
       throw Malformed{fmt::format("operand C is {}, the product {}", to_text(call.shape(6)), to_text(shape))};
     value += fmt::format(" + {}", expression.broadcast(6, axes));
+  }
+  if (!is_requantised) {
+    expression.stage("y", DType::f32, axes, fmt::format("cast_f32({}) * {}", value, scale));
+    return {expression.result(DType::f32, shape)};
   }
   const DType type = type_of_zero(call, 8, DType::u8);
   expression.stage("y", type, axes, requantised(call, expression, value, scale, 8, type));

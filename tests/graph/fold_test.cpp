@@ -424,7 +424,8 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   EXPECT_EQ(
       refusal([&] { return folded_file(graph); }),
       "m.onnx: 5 nodes cannot be computed: 1 x 'AveragePool': pads that crop, as node 3 (AveragePool); "
-      "2 x 'Det': an operator that is not known, as node 'first' (Det); "
+      "2 x 'Det': an operator that is not known; export the model with other operators, or cut off the part that has "
+      "it, as node 'first' (Det); "
       "1 x 'If': a condition that is not a constant, and branches of different shapes ([1,1,4] and [1,1,1]); give the "
       "inputs that it depends on, as node 4 (If); "
       "1 x 'Relu': attribute 'slope', as node 5 (Relu)");

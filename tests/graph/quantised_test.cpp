@@ -471,6 +471,40 @@ TEST_F(Groups, GeneralProducts) {
   EXPECT_EQ(results(), expected);
 }
 
+// Three rows in blocks of two, the last of which has one.
+TEST(Quantised, BlocksHaveScalesOfTheirOwn) {
+  const Data x = {DType::i8, {3, 2}, {1, -2, 3, 4, -5, 6}}, scales = {DType::f32, {2, 2}, {0.5, 2, 0.25, 4}},
+             zeros = {DType::i8, {2, 2}, {1, 0, -1, 2}}, y = {DType::f32, {3, 2}, {0, -4, 1, 8, -1, 16}};
+  const std::vector<std::string> attributes = {attribute("axis", 0), attribute("block_size", 2)};
+  EXPECT_EQ(result_of("DequantizeLinear", {x, scales, zeros}, attributes, 1, false), y.numbers);
+  EXPECT_EQ(result_of("QuantizeLinear", {y, scales, zeros}, attributes, 1, false), x.numbers);
+  EXPECT_TRUE(contains(
+      refusal([&] {
+        (void)result_of("DequantizeLinear", {x, {DType::f32, {3, 2}, {1, 1, 1, 1, 1, 1}}, zeros}, attributes, 1, false);
+      }),
+      "operand 1 is [3,2], its input [3,2] in blocks of 2"));
+}
+
+// Without a scale of the result, it is the number itself.
+TEST(Quantised, GeneralProductsInFloatingPoint) {
+  const Data a = {DType::u8, {2, 3}, {1, 2, 3, 4, 5, 6}}, b = {DType::i8, {3, 2}, {1, -1, 2, -2, 3, -3}};
+  const std::vector<Data> operands = {a,
+                                      scale_of({0.5}),
+                                      {DType::u8, {}, {1}},
+                                      b,
+                                      scale_of({0.25, 2}),
+                                      {DType::i8, {2}, {0, 1}},
+                                      {DType::i32, {2}, {10, -10}}};
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 2; ++j) {
+      double sum = operands[6].numbers[j];
+      for (std::size_t l = 0; l < 3; ++l) sum += (a.numbers[i * 3 + l] - 1) * (b.numbers[l * 2 + j] - double(j));
+      expected.push_back(sum * 0.5 * (j == 0 ? 0.25 : 2));
+    }
+  EXPECT_EQ(result_of("com.microsoft.QGemm", operands, {}, 6, false), expected);
+}
+
 TEST(Quantised, WhatDoesNotFitIsRefused) {
   Random random(12);
   const Data x = random.data(DType::u8, {1, 2, 4, 4}), w = random.data(DType::i8, {3, 2, 1, 1});

@@ -37,7 +37,7 @@ inline std::string number(int field, float value) {
   return varint(std::uint64_t(field) << 3 | 5) + raw(std::vector<float>{value});
 }
 
-constexpr int f32 = 1, u8 = 2, i8 = 3, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11;
+constexpr int f32 = 1, u8 = 2, i8 = 3, i32 = 6, i64 = 7, boolean = 9, f16 = 10, f64 = 11, u4 = 21, i4 = 22;
 
 inline std::string tensor(std::string_view name, const Shape& shape, int type, std::string_view content) {
   std::string all;
@@ -79,6 +79,20 @@ inline std::string graph_attribute(std::string_view name, std::string_view conte
   return bytes(1, name) + bytes(6, content) + integer(20, 5);
 }
 
+// Of another domain than ONNX's own: "domain.Name".
+inline std::string node_bytes(std::string_view operation, const std::vector<std::string>& operands,
+                              const std::vector<std::string>& results, const std::vector<std::string>& attributes = {},
+                              std::string_view name = "") {
+  std::string all;
+  for (const std::string& operand : operands) all += bytes(1, operand);
+  for (const std::string& result : results) all += bytes(2, result);
+  if (!name.empty()) all += bytes(3, name);
+  const std::size_t dot = operation.rfind('.');
+  all += bytes(4, dot == std::string_view::npos ? operation : operation.substr(dot + 1));
+  for (const std::string& each : attributes) all += bytes(5, each);
+  return dot == std::string_view::npos ? all : all + bytes(7, operation.substr(0, dot));
+}
+
 class GraphFile {
  public:
   // Dimensions as texts: a number, a name, or "" for one that is open.
@@ -113,13 +127,7 @@ class GraphFile {
   GraphFile& node(std::string_view operation, const std::vector<std::string>& operands,
                   const std::vector<std::string>& results, const std::vector<std::string>& attributes = {},
                   std::string_view name = "") {
-    std::string all;
-    for (const std::string& operand : operands) all += bytes(1, operand);
-    for (const std::string& result : results) all += bytes(2, result);
-    if (!name.empty()) all += bytes(3, name);
-    all += bytes(4, operation);
-    for (const std::string& each : attributes) all += bytes(5, each);
-    content_ += bytes(1, all);
+    content_ += bytes(1, node_bytes(operation, operands, results, attributes, name));
     return *this;
   }
   const std::string& content() const { return content_; }
