@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace graft::codegen {
@@ -14,9 +15,9 @@ Elements::Elements(DType type, std::int64_t count) : type_(type), count_(std::si
     bytes_.resize(count_ * std::size_t(bytes_of(type)));
 }
 
-Elements::Elements(std::vector<std::int64_t> sample, std::int64_t count, double otherwise)
-    : count_(std::size_t(count)), numbers_(sample.size()), sample_(std::move(sample)), otherwise_(otherwise) {
-  assert(!sample_.empty() && std::is_sorted(sample_.begin(), sample_.end()));
+Elements::Elements(std::vector<std::int64_t> sample, std::vector<double> numbers, std::int64_t count, double otherwise)
+    : count_(std::size_t(count)), numbers_(std::move(numbers)), sample_(std::move(sample)), otherwise_(otherwise) {
+  assert(!sample_.empty() && sample_.size() == numbers_.size() && std::is_sorted(sample_.begin(), sample_.end()));
 }
 
 double Elements::stored(std::size_t element) const {
@@ -37,16 +38,33 @@ void Elements::set(std::size_t element, double number) {
   });
 }
 
-std::size_t Elements::place(std::size_t element) const {
-  const auto found = std::lower_bound(sample_.begin(), sample_.end(), std::int64_t(element));
-  assert(found != sample_.end() && *found == std::int64_t(element));
-  return std::size_t(found - sample_.begin());
-}
-
 double Elements::of_sample(std::size_t element) const {
   const auto found = std::lower_bound(sample_.begin(), sample_.end(), std::int64_t(element));
   if (found == sample_.end() || *found != std::int64_t(element)) return otherwise_;
   return numbers_[std::size_t(found - sample_.begin())];
+}
+
+void Elements::read(std::int64_t first, std::int64_t stride, std::span<double> to) const {
+  if (is_sample()) {
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = of_sample(std::size_t(first + std::int64_t(i) * stride));
+    return;
+  }
+  with_element_of(type_, [&](auto value) {
+    const char* const from = (type_ == DType::f64 ? reinterpret_cast<const char*>(numbers_.data()) : bytes_.data()) +
+                             first * std::int64_t(sizeof value);
+    const auto copy = [&](auto step) {
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        std::memcpy(&value, from + std::int64_t(i) * step * std::int64_t(sizeof value), sizeof value);
+        to[i] = double(value);
+      }
+    };
+    if (stride == 1)
+      copy(std::integral_constant<std::int64_t, 1>());
+    else if (stride == 0)
+      std::fill(to.begin(), to.end(), (*this)[std::size_t(first)]);
+    else
+      copy(stride);
+  });
 }
 
 std::vector<double> Elements::numbers() const {

@@ -25,7 +25,7 @@ class Elements {
   // `count` zeros.
   Elements(DType type, std::int64_t count);
   // Those of these numbers (rising) out of `count`, in f64; `otherwise` is what all others read as.
-  Elements(std::vector<std::int64_t> sample, std::int64_t count, double otherwise);
+  Elements(std::vector<std::int64_t> sample, std::vector<double> numbers, std::int64_t count, double otherwise);
 
   DType type() const { return type_; }
   std::size_t size() const { return count_; }
@@ -39,13 +39,14 @@ class Elements {
     if (is_sample()) return of_sample(element);
     return type_ == DType::f64 ? numbers_[element] : stored(element);
   }
-  // For f64; in a sample for an element that is held.
-  double& operator[](std::size_t element) { return numbers_[is_sample() ? place(element) : element]; }
+  double& operator[](std::size_t element) { return numbers_[element]; }  // of f64, but of no sample
   // The n-th of those that are held.
   double held(std::size_t n) const { return type_ == DType::f64 ? numbers_[n] : stored(n); }
   // The number must be within the type's range.
   void set(std::size_t element, double number);
 
+  // Those at `first`, `first + stride`, ...
+  void read(std::int64_t first, std::int64_t stride, std::span<double> to) const;
   // All of them, in f64 or as a type stores them.
   std::vector<double> numbers() const;
   std::string bytes(DType type) const&;
@@ -76,7 +77,6 @@ class Elements {
 
  private:
   double stored(std::size_t element) const;
-  std::size_t place(std::size_t element) const;  // in the sample
   double of_sample(std::size_t element) const;
 
   DType type_ = DType::f64;

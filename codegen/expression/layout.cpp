@@ -145,14 +145,17 @@ Elements packed(const Layout& layout, std::span<const std::int64_t> stored, Elem
     each_place(layout, stored, [&](std::size_t e, std::size_t place) { result.set(e, from[place]); });
     return result;
   }
+  std::vector<std::pair<std::int64_t, double>> held;
+  for (std::size_t n = 0; n < logical.sample().size(); ++n)
+    held.emplace_back(stored_place(layout, stored, logical.sample()[n]), logical.held(n));
+  std::sort(held.begin(), held.end());
   std::vector<std::int64_t> places;
-  for (const std::int64_t e : logical.sample()) places.push_back(stored_place(layout, stored, e));
-  std::sort(places.begin(), places.end());
-  Elements result(std::move(places), std::int64_t(logical.size()), logical.otherwise());
-  const Elements& from = logical;
-  for (const std::int64_t e : from.sample())
-    result[std::size_t(stored_place(layout, stored, e))] = from[std::size_t(e)];
-  return result;
+  std::vector<double> numbers;
+  for (const auto& [place, number] : held) {
+    places.push_back(place);
+    numbers.push_back(number);
+  }
+  return {std::move(places), std::move(numbers), std::int64_t(logical.size()), logical.otherwise()};
 }
 
 std::int64_t stored_place(const Layout& layout, std::span<const std::int64_t> stored, std::int64_t element) {

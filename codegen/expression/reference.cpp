@@ -6,12 +6,13 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
-#include <numbers>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/parallel.h"
 #include "base/random.h"
+#include "codegen/expression/evaluator.h"
 #include "codegen/expression/inputs.h"
 
 namespace graft::codegen {
@@ -44,588 +45,63 @@ class Meter final : public base::Monitor {
   std::int64_t percent_ = 0;
 };
 
-// The values and error bounds of a tensor. Floating point: |error| <= depth * eps(dtype) * magnitude. Integers: the
-// magnitude is the largest difference itself, not 0 only where rounding decides which integer comes out.
-struct Data {
-  Elements value;
-  Elements magnitude;      // empty: |value|, of integers 0; of a sample where the value is
-  std::int64_t depth = 0;  // roundings on the longest chain that leads to an element
-};
-
-// How many times eps(dtype) times its magnitude an element may be off, by the rule for results.
-constexpr double allowed_roundings = 4;
-
-double epsilon_of(DType dtype) {
-  switch (dtype) {
-    case DType::f16:
-      return 0x1p-10;
-    case DType::bf16:
-      return 0x1p-7;
-    case DType::f32:
-      return double(std::numeric_limits<float>::epsilon());
-    default:
-      return std::numeric_limits<double>::epsilon();
-  }
+// Work of one point of a stage in multiply-adds of ProductSum.
+double point_work(const Stage& stage) {
+  return 2 * double(stage.value.nodes.size());
+}
+double points_of(const Stage& stage) {
+  double points = 1;
+  for (const Axis& axis : stage.axes) points *= double(axis.extent);
+  return points;
 }
 
-// The error that a magnitude allows.
-double error_of(double magnitude, DType type, std::int64_t depth) {
-  return allowed_roundings * epsilon_of(type) * double(depth) * magnitude;
+// What an evaluator gives for the elements of a list, or for all if it is empty.
+Evaluator::Results results_of(const Evaluator& of, std::span<const std::int64_t> list, double work_of_point,
+                              int threads, Meter& meter) {
+  constexpr double work_each = 0x1p20;  // of what a thread takes at a time
+  const double work = double(of.terms()) * work_of_point;
+  const std::int64_t count = list.empty() ? of.elements() : std::int64_t(list.size()),
+                     each = std::max<std::int64_t>(1, std::int64_t(work_each / work));
+  Evaluator::Results results;
+  results.value.resize(std::size_t(count));
+  if (of.has_magnitude()) results.magnitude.resize(std::size_t(count));
+  base::parallel_for((count + each - 1) / each, threads, [&](std::int64_t chunk) {
+    Evaluator evaluator = of;
+    const std::int64_t first = chunk * each, own = std::min(count - first, each);
+    base::check_stop(meter);
+    evaluator.run(list, first, own, results, meter);
+    meter.spent(double(own) * work);
+  });
+  return results;
 }
-// The magnitude with which a result of that depth may be off by `size`. Later depths are no smaller.
-double room_for(double size, DType type, std::int64_t depth) {
-  return size / (allowed_roundings * epsilon_of(type) * double(std::max<std::int64_t>(1, depth)));
-}
-
-bool is_storage_alone(DType type) {
-  return computed_in(type) != type;
-}
-
-// The depth of a number of type `from` as one of type `to`. Of a type of storage alone it is 1: magnitudes say how far
-// a number may be off (see in_storage).
-std::int64_t converted_depth(std::int64_t depth, DType from, DType to) {
-  if (from == to || !is_floating(to)) return depth;
-  if (is_storage_alone(to)) return 1;
-  const double scale = is_floating(from) ? epsilon_of(from) / epsilon_of(to) : 0;
-  return std::int64_t(std::ceil(double(depth) * scale)) + 1;
-}
-
-// For each node of a stage's value: roundings on the longest chain that leads to it, in units of eps of the node's
-// type.
-std::vector<std::int64_t> depths_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
-  // Functions are polynomials of the emitter, accurate to a few units in the last place.
-  constexpr std::int64_t special = 4;
-  const std::vector<NodeType> types = types_of(computation, stage);
-  std::vector<std::int64_t> depth;
-  for (std::size_t n = 0; n < stage.value.nodes.size(); ++n) {
-    const ValueNode& node = stage.value.nodes[n];
-    const auto of = [&](int operand) {
-      if (operand < 0 || is_comparison(stage.value.nodes[std::size_t(operand)].op)) return std::int64_t(0);
-      return converted_depth(depth[std::size_t(operand)], types[std::size_t(operand)].result, types[n].operands);
-    };
-    const std::int64_t a = of(node.a), b = of(node.b);
-    std::int64_t here = 0;
-    switch (node.op) {
-      case Op::constant:
-      case Op::position:
-        break;
-      case Op::load:
-        here = data[std::size_t(stage.value.loads[std::size_t(node.load)].tensor)].depth;
-        break;
-      case Op::add:
-      case Op::sub:
-        here = std::max(a, b) + 1;
-        break;
-      case Op::mul:
-      case Op::div:
-        here = a + b + 1;
-        break;
-      case Op::max:
-      case Op::min:
-        here = std::max(a, b);
-        break;
-      case Op::neg:
-      case Op::abs:
-      case Op::floor:
-      case Op::round:
-        here = a;
-        break;
-      case Op::exp:
-      case Op::sqrt:
-      case Op::rsqrt:
-      case Op::log:
-      case Op::tanh:
-      case Op::sigmoid:
-      case Op::erf:
-        here = a + special;
-        break;
-      case Op::pow:
-        here = std::max(a, b) + special;
-        break;
-      case Op::less:
-      case Op::less_or_equal:
-      case Op::greater:
-      case Op::greater_or_equal:
-      case Op::equal:
-      case Op::not_equal:
-        here = std::max(a, b);
-        break;
-      case Op::select:
-        here = std::max({depth[std::size_t(node.a)], b, of(node.c)});
-        break;
-      case Op::modulo:
-      case Op::shift_left:
-      case Op::shift_right:
-        break;
-      case Op::cast_f32:
-      case Op::cast_f64:
-      case Op::cast_i32:
-      case Op::cast_i8:
-      case Op::cast_u8:
-      case Op::cast_f16:
-      case Op::cast_bf16:
-      case Op::cast_i64:
-      case Op::saturate_i32:
-      case Op::saturate_i8:
-      case Op::saturate_u8:
-        here = converted_depth(depth[std::size_t(node.a)], types[n].operands, types[n].result);
-        break;
-    }
-    depth.push_back(here);
-  }
-  return depth;
-}
-
-// Roundings on the longest chain that leads to an element of a stage's tensor.
-std::int64_t depth_of(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
-  const std::int64_t of_value =
-      converted_depth(depths_of(computation, stage, data).back(), types_of(computation, stage).back().result,
-                      computation.tensors[std::size_t(stage.tensor)].dtype);
-  std::int64_t terms = 1;
-  if (stage.combine == Combine::sum)
-    for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
-      terms *= stage.axes[a].extent;
-  return of_value + terms - 1;
-}
-
-std::vector<std::int64_t> strides_of(const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> strides(shape.size(), 1);
-  for (std::size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
-
-// Steps through all points of a box, the last axis fastest, and keeps numbers that are affine in the point.
-class Walk {
- public:
-  explicit Walk(std::vector<std::int64_t> extents) : extents_(std::move(extents)), at_(extents_.size()) {
-    for (std::int64_t extent : extents_) points_ *= extent;
-  }
-  // A number that starts at `start` and grows by strides[a] with axis a; returns its position.
-  std::size_t track(std::int64_t start, std::vector<std::int64_t> strides) {
-    assert(strides.size() == extents_.size());
-    starts_.push_back(start);
-    numbers_.push_back(start);
-    strides_.push_back(std::move(strides));
-    return numbers_.size() - 1;
-  }
-  std::int64_t operator[](std::size_t number) const { return numbers_[number]; }
-  std::int64_t points() const { return points_; }
-  // To the point of this number in the order of the steps.
-  void go_to(std::int64_t point) {
-    if (point == present_) return;
-    present_ = point;
-    numbers_ = starts_;
-    for (std::size_t a = extents_.size(); a-- > 0;) {
-      at_[a] = point % extents_[a];
-      point /= extents_[a];
-      for (std::size_t n = 0; n < numbers_.size(); ++n) numbers_[n] += strides_[n][a] * at_[a];
-    }
-  }
-  // To the next point; from the last one back to the first.
-  void advance() {
-    if (++present_ == points_) present_ = 0;
-    for (std::size_t a = extents_.size(); a-- > 0;) {
-      const bool wraps = ++at_[a] == extents_[a];
-      const std::int64_t step = wraps ? 1 - extents_[a] : 1;
-      for (std::size_t n = 0; n < numbers_.size(); ++n) numbers_[n] += strides_[n][a] * step;
-      if (!wraps) return;
-      at_[a] = 0;
-    }
-  }
-
- private:
-  std::vector<std::int64_t> extents_, at_, starts_, numbers_;
-  std::int64_t points_ = 1, present_ = 0;
-  std::vector<std::vector<std::int64_t>> strides_;
-};
-
-// The flat offset of an access: its constant, and its stride along each of `axes` axes.
-std::pair<std::int64_t, std::vector<std::int64_t>> flat(const Access& access, const Tensor& tensor, std::size_t axes) {
-  const std::vector<std::int64_t> strides = strides_of(tensor.shape);
-  std::int64_t start = 0;
-  std::vector<std::int64_t> along(axes, 0);
-  for (std::size_t d = 0; d < strides.size(); ++d) {
-    start += strides[d] * access.index[d].constant;
-    for (const Term& term : access.index[d].terms) along[std::size_t(term.variable)] += strides[d] * term.coefficient;
-  }
-  return {start, along};
-}
-
-// Any stage, one node at a time.
-class Interpreter {
- public:
-  Interpreter(const Computation& computation, const Stage& stage, const std::vector<Data>& data)
-      : stage_(stage),
-        type_(computation.tensors[std::size_t(stage.tensor)].dtype),
-        types_(types_of(computation, stage)),
-        depths_(depths_of(computation, stage, data)),
-        walk_(extents_of(stage)) {
-    const std::size_t axes = stage.axes.size();
-    for (const Access& access : stage.value.loads) {
-      const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
-      auto [start, along] = flat(access, tensor, axes);
-      Load load{.data = &data[std::size_t(access.tensor)],
-                .type = tensor.dtype,
-                .offset = walk_.track(start, std::move(along)),
-                .dimensions = {},
-                .gathered = {},
-                .outside = access.outside};
-      const std::vector<std::int64_t> strides = strides_of(tensor.shape);
-      for (const int d : access.gathered)
-        load.gathered.emplace_back(tensor.shape[std::size_t(d)], strides[std::size_t(d)]);
-      for (std::size_t d = 0; access.padded && d < access.index.size(); ++d) {
-        std::vector<std::int64_t> coefficients(axes, 0);
-        for (const Term& term : access.index[d].terms) coefficients[std::size_t(term.variable)] = term.coefficient;
-        load.dimensions.push_back({walk_.track(access.index[d].constant, std::move(coefficients)), tensor.shape[d]});
-      }
-      loads_.push_back(std::move(load));
-    }
-    for (const Affine& form : stage.value.positions) {
-      std::vector<std::int64_t> coefficients(axes, 0);
-      for (const Term& term : form.terms) coefficients[std::size_t(term.variable)] = term.coefficient;
-      positions_.push_back(walk_.track(form.constant, std::move(coefficients)));
-    }
-    const Access target{stage.tensor, element_of(computation, stage), false};
-    auto [start, along] = flat(target, computation.tensors[std::size_t(stage.tensor)], axes);
-    target_ = walk_.track(start, std::move(along));
-    numbers_.resize(stage.value.nodes.size());
-  }
-
-  // The elements of these numbers, `count` from `first` on in the order of the stage's spatial axes.
-  void run(std::int64_t first, std::int64_t count, std::int64_t elements, Data& out, Meter& meter) {
-    const std::int64_t reduced = walk_.points() / elements;
-    std::int64_t steps = 0;
-    for (std::int64_t e = first; e < first + count; ++e) {
-      walk_.go_to(e * reduced);
-      const std::size_t at = std::size_t(walk_[target_]);
-      double value = kept(identity_of(stage_.combine), type_), magnitude = 0;
-      for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
-        if (++steps % steps_between_questions == 0) base::check_stop(meter);
-        evaluate();
-        const auto [v, m] = converted(int(numbers_.size()) - 1, type_, false);
-        switch (stage_.combine) {
-          case Combine::none:
-            value = v, magnitude = m;
-            break;
-          case Combine::sum:
-            value = kept(value + v, type_), magnitude += m;
-            break;
-          case Combine::max:
-            value = std::max(value, v), magnitude = std::max(magnitude, m);
-            break;
-          case Combine::min:
-            value = std::min(value, v), magnitude = std::max(magnitude, m);
-            break;
-        }
-      }
-      out.value[at] = value;
-      out.magnitude[at] = magnitude;
-    }
-  }
-
-  // Calls see(load, offset) for everything that the element of this number reads inside of its tensor, other than at
-  // indices that are values.
-  template <class See>
-  void reads(std::int64_t element, std::int64_t elements, Meter& meter, const See& see) {
-    const std::int64_t reduced = walk_.points() / elements;
-    walk_.go_to(element * reduced);
-    for (std::int64_t r = 0; r < reduced; ++r, walk_.advance()) {
-      if (r % steps_between_questions == 0) base::check_stop(meter);
-      for (std::size_t l = 0; l < loads_.size(); ++l)
-        if (loads_[l].gathered.empty() && is_inside(loads_[l])) see(l, walk_[loads_[l].offset]);
-    }
-  }
-
- private:
-  static constexpr std::int64_t steps_between_questions = 1 << 14;
-
-  struct Load {
-    const Data* data;
-    DType type;
-    std::size_t offset;                                            // numbers of the walk
-    std::vector<std::pair<std::size_t, std::int64_t>> dimensions;  // padded: index and extent of each dimension
-    std::vector<std::pair<std::int64_t, std::int64_t>> gathered;   // extent and stride of each dimension gathered along
-    double outside;
-  };
-  struct Number {
-    double value = 0, magnitude = 0;
-  };
-
-  static std::vector<std::int64_t> extents_of(const Stage& stage) {
-    std::vector<std::int64_t> extents;
-    for (const Axis& axis : stage.axes) extents.push_back(axis.extent);
-    return extents;
-  }
-
-  // Values of all nodes at the present point, and for each a magnitude as Data has it, to first order, when every
-  // operation rounds once. Sums add magnitudes, products multiply them, functions scale them by their derivative. Where
-  // rounding may decide on which side of a step of floor, or on which branch of select a value comes out, the magnitude
-  // makes room for both.
-  void evaluate() {
-    for (std::size_t i = 0; i < numbers_.size(); ++i) {
-      const ValueNode& node = stage_.value.nodes[i];
-      const DType type = types_[i].operands;
-      const auto operand = [&](int n) { return n < 0 ? Number() : converted(n, type, false); };
-      Number& result = numbers_[i];
-      if (node.op == Op::load) {
-        result = load(node, loads_[std::size_t(node.load)]);
-      } else if (node.op == Op::constant) {
-        result = {node.number, is_floating(types_[i].result) ? std::abs(node.number) : 0};
-      } else if (node.op == Op::position) {
-        result = {double(walk_[positions_[std::size_t(node.load)]]), 0};
-      } else if (converts_to(node.op)) {
-        result = converted(node.a, types_[i].result, saturates(node.op));
-      } else if (is_comparison(node.op)) {
-        result = compared(node, type, depths_[i]);
-      } else if (node.op == Op::select) {
-        const Number condition = numbers_[std::size_t(node.a)], b = operand(node.b), c = operand(node.c);
-        result = condition.value != 0 ? b : c;
-        if (condition.magnitude != 0 && b.value != c.value)
-          result.magnitude = std::max(b.magnitude, c.magnitude) +
-                             (is_floating(type) ? room_for(std::abs(b.value - c.value), type, depths_[i])
-                                                : std::abs(b.value - c.value));
-      } else if (is_floating(type)) {
-        result = floating(node.op, operand(node.a), operand(node.b), type, depths_[i]);
-      } else {
-        result = integer(node.op, operand(node.a), operand(node.b), type);
-      }
-    }
-  }
-
-  // A node's number in another type.
-  Number converted(int n, DType to, bool saturate) const {
-    const Number from = numbers_[std::size_t(n)];
-    const DType type = types_[std::size_t(n)].result;
-    if (type == to) return from;
-    const std::int64_t depth = depths_[std::size_t(n)];
-    if (is_floating(to)) {
-      if (is_storage_alone(to)) return in_storage(from, type, depth, to);
-      if (is_floating(type)) return from;
-      return {from.value, std::abs(from.value) + (from.magnitude == 0 ? 0 : room_for(from.magnitude, to, 1))};
-    }
-    const double error = is_floating(type) ? error_of(from.magnitude, type, depth) : from.magnitude;
-    Number result{convert(from.value, type, to, saturate), 0};
-    if (error > 0) {
-      const double low = convert(from.value - error, type, to, true),
-                   high = convert(from.value + error, type, to, true);
-      result.magnitude = std::max(std::abs(result.value - low), std::abs(high - result.value));
-    }
-    return result;
-  }
-
-  // A number that is rounded once more, to a coarser type: by its own size, not by that of the terms it is the sum of.
-  static Number in_storage(const Number& from, DType type, std::int64_t depth, DType to) {
-    const double before = is_floating(type) ? error_of(from.magnitude, type, depth) : from.magnitude;
-    const double stored = rounded_to(from.value, to);
-    if (std::isinf(stored)) return {stored, 0};
-    if (std::abs(from.value) > largest(to)) return {stored, largest(to) + room_for(before, to, 1)};
-    return {from.value, std::abs(from.value) + room_for(before, to, 1)};
-  }
-
-  Number compared(const ValueNode& node, DType type, std::int64_t depth) const {
-    const Number a = converted(node.a, type, false), b = converted(node.b, type, false);
-    // How far it is from being decided otherwise, as its select reads it.
-    const double errors = a.magnitude + b.magnitude;
-    const bool open = is_floating(type) ? std::abs(a.value - b.value) < error_of(errors, type, depth)
-                                        : errors > 0 && std::abs(a.value - b.value) <= errors;
-    return {double(holds(node.op, as_stored(a.value, node.a, type), as_stored(b.value, node.b, type))),
-            open ? 1.0 : 0.0};
-  }
-
-  static Number floating(Op op, const Number& of_a, const Number& of_b, DType type, std::int64_t depth) {
-    const double a = of_a.value, b = of_b.value, ma = of_a.magnitude, mb = of_b.magnitude;
-    double v = a, m = ma;
-    switch (op) {
-      case Op::add:
-        v = a + b, m = ma + mb;
-        break;
-      case Op::sub:
-        v = a - b, m = ma + mb;
-        break;
-      case Op::mul:
-        v = a * b, m = ma * mb;
-        break;
-      case Op::div:
-        v = a / b, m = ma * mb / (b * b);
-        break;
-      case Op::max:
-        v = std::max(a, b), m = std::max(ma, mb);
-        break;
-      case Op::min:
-        v = std::min(a, b), m = std::max(ma, mb);
-        break;
-      case Op::neg:
-        v = -a;
-        break;
-      case Op::exp:
-        v = std::exp(a), m = v * (1 + ma);
-        break;
-      case Op::sqrt:
-        v = std::sqrt(a), m = v > 0 ? ma / v : std::sqrt(ma);
-        break;
-      case Op::rsqrt:
-        v = 1 / std::sqrt(a), m = v * (1 + scaled(ma, 1 / a));
-        break;
-      case Op::log:
-        v = std::log(a), m = std::abs(v) + scaled(ma, 1 / std::abs(a));
-        break;
-      case Op::pow:
-        v = std::pow(a, b);
-        m = std::abs(v) + scaled(ma, std::abs(b * std::pow(a, b - 1))) +
-            scaled(mb, v == 0 ? 0 : std::abs(v * std::log(std::abs(a))));
-        break;
-      case Op::tanh:
-        v = std::tanh(a), m = std::abs(v) + ma * (1 - v * v);
-        break;
-      case Op::sigmoid:
-        v = 1 / (1 + std::exp(-a)), m = v + ma * v * (1 - v);
-        break;
-      case Op::erf:
-        v = std::erf(a), m = std::abs(v) + ma * 2 * std::numbers::inv_sqrtpi * std::exp(-a * a);
-        break;
-      case Op::abs:
-        v = std::abs(a);
-        break;
-      case Op::floor:
-        v = std::floor(a), m = std::abs(v);
-        if (std::abs(a - std::round(a)) < error_of(ma, type, depth)) m += room_for(1, type, depth);
-        break;
-      case Op::round:
-        v = std::nearbyint(a), m = std::abs(v);
-        if (std::abs(a - std::floor(a) - 0.5) < error_of(ma, type, depth)) m += room_for(1, type, depth);
-        break;
-      default:
-        assert(false);
-    }
-    return {v, m};
-  }
-
-  static Number integer(Op op, const Number& of_a, const Number& of_b, DType type) {
-    const double a = of_a.value, b = of_b.value, ma = of_a.magnitude, mb = of_b.magnitude;
-    constexpr double anything = std::numeric_limits<double>::infinity();
-    double v = a, m = ma;
-    switch (op) {
-      case Op::add:
-        v = a + b, m = ma + mb;
-        break;
-      case Op::sub:
-        v = a - b, m = ma + mb;
-        break;
-      case Op::mul:
-        // Exact, where a product in double would round before it wraps around.
-        v = with_element_of(type, [&](auto zero) {
-          using T = decltype(zero);
-          if constexpr (std::is_integral_v<T>)
-            return double(T(std::uint64_t(std::int64_t(a)) * std::uint64_t(std::int64_t(b))));
-          else
-            return a * b;
-        });
-        m = scaled(ma, std::abs(b)) + scaled(mb, std::abs(a)) + ma * mb;
-        break;
-      case Op::div:
-        v = integer_quotient(a, b), m = mb > 0 ? anything : ma > 0 ? ma + 1 : 0;
-        break;
-      case Op::modulo:
-        v = integer_remainder(a, b), m = ma + mb > 0 ? anything : 0;
-        break;
-      case Op::shift_left:
-        v = a * std::exp2(shift_of(b, type)), m = mb > 0 ? anything : ma * std::exp2(shift_of(b, type));
-        break;
-      case Op::shift_right:
-        v = std::floor(a / std::exp2(shift_of(b, type))), m = mb > 0 ? anything : ma > 0 ? ma + 1 : 0;
-        break;
-      case Op::max:
-        v = std::max(a, b), m = std::max(ma, mb);
-        break;
-      case Op::min:
-        v = std::min(a, b), m = std::max(ma, mb);
-        break;
-      case Op::neg:
-        v = -a;
-        break;
-      case Op::abs:
-        v = std::abs(a);
-        break;
-      default:
-        assert(false);
-    }
-    // What may wrap around to the other end may be anything.
-    if (m > 0 && (v - m < lowest(type) || v + m > highest(type))) m = anything;
-    return {kept(v, type), m};
-  }
-
-  // An exact operand adds nothing, whatever the derivative.
-  static double scaled(double magnitude, double derivative) { return magnitude == 0 ? 0 : magnitude * derivative; }
-  // What the machine compares: a number that no operation has rounded yet is rounded to the type that holds it.
-  double as_stored(double value, int node, DType type) const {
-    return is_floating(type) && depths_[std::size_t(node)] == 0 ? rounded_to(value, type) : value;
-  }
-
-  Number load(const ValueNode& node, const Load& from) const {
-    if (!is_inside(from)) return {from.outside, size_of(from.outside, from.type)};
-    std::int64_t offset = walk_[from.offset];
-    bool open = false;  // which element it is, by rounding
-    const int operands[] = {node.a, node.b, node.c};
-    for (std::size_t g = 0; g < from.gathered.size(); ++g) {
-      const auto [extent, stride] = from.gathered[g];
-      const Number index = numbers_[std::size_t(operands[g])];
-      offset += stride * std::int64_t(std::clamp(index.value, 0.0, double(extent - 1)));
-      open = open || index.magnitude > 0;
-    }
-    const double value = from.data->value[std::size_t(offset)];
-    if (open) return {value, std::numeric_limits<double>::infinity()};
-    return {value,
-            from.data->magnitude.empty() ? size_of(value, from.type) : from.data->magnitude[std::size_t(offset)]};
-  }
-
-  bool is_inside(const Load& from) const {
-    return std::all_of(from.dimensions.begin(), from.dimensions.end(), [&](const auto& dimension) {
-      return walk_[dimension.first] >= 0 && walk_[dimension.first] < dimension.second;
-    });
-  }
-
-  // Infinities come from padding, and are exact.
-  static double size_of(double value, DType type) {
-    return std::isinf(value) || !is_floating(type) ? 0 : std::abs(value);
-  }
-
-  const Stage& stage_;
-  const DType type_;
-  const std::vector<NodeType> types_;       // by node
-  const std::vector<std::int64_t> depths_;  // by node
-  Walk walk_;
-  std::size_t target_ = 0;  // number of the walk: offset of the element
-  std::vector<Load> loads_;
-  std::vector<std::size_t> positions_;  // numbers of the walk
-  std::vector<Number> numbers_;         // by node
-};
-
-// Sums of products of two loads as a blocked matrix product. One spatial axis that only one operand (B) has is the
-// vector axis; the spatial axes that only the other operand (A) has make points; what is left is walked outside. A
-// panel of B is copied, so that its lanes are adjacent for any stride in the tensor.
+// Sums of products as a blocked matrix product. The factors are loads, or are computed first where they vary along
+// fewer axes than the product: a padded access, a conversion, bytes less their zero point. One spatial axis that only
+// one factor (B) has is the vector axis; the spatial axes that only the other factor (A) has make points; what is left
+// is walked outside. A panel of B is copied, so that its lanes are adjacent for any stride in the tensor.
 class ProductSum {
  public:
-  // Nothing when the stage is of another form, or no axis belongs to one operand alone.
-  static std::optional<ProductSum> match(const Computation& computation, const Stage& stage) {
+  // Nothing when the stage is of another form, or no axis belongs to one factor alone.
+  static std::optional<ProductSum> match(const Computation& computation, const Stage& stage,
+                                         const std::vector<Data>& data) {
     const Value& value = stage.value;
-    if (stage.combine != Combine::sum || value.nodes.size() != 3 || value.loads.size() != 2 || !is_product(value) ||
-        !stage.index.empty())
-      return std::nullopt;
-    for (const Access& access : value.loads)
-      if (access.padded || !access.gathered.empty()) return std::nullopt;
-    if (types_of(computation, stage).back().result != computation.tensors[std::size_t(stage.tensor)].dtype)
-      return std::nullopt;
-    ProductSum sum;
     const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+    if (stage.combine != Combine::sum || !is_product(value) || !stage.index.empty()) return std::nullopt;
+    ProductSum sum;
+    sum.type_ = types_of(computation, stage).back().result;
+    if (sum.type_ != tensor.dtype) return std::nullopt;
     const std::size_t axes = stage.axes.size(), spatial = tensor.shape.size();
-    Operand a = operand(computation, value.loads[0], axes), b = operand(computation, value.loads[1], axes);
+    Factor a = factor(computation, stage, data, value.root().a), b = factor(computation, stage, data, value.root().b);
+    for (const Factor* const of : {&a, &b}) {
+      constexpr double least_uses = 8;  // of a number that is computed first
+      if (of->load < 0 && of->points * least_uses > points_of(stage)) return std::nullopt;
+    }
     std::size_t lane = spatial;
     bool lane_in_a = false;
     for (std::size_t s = 0; s < spatial; ++s) {
-      if (stage.axes[s].extent == 1 || (a.along[s] == 0) == (b.along[s] == 0)) continue;
+      if (stage.axes[s].extent == 1 || (a.at.along[s] == 0) == (b.at.along[s] == 0)) continue;
       if (lane != spatial && stage.axes[s].extent <= stage.axes[lane].extent) continue;
       lane = s;
-      lane_in_a = a.along[s] != 0;
+      lane_in_a = a.at.along[s] != 0;
     }
     if (lane == spatial) return std::nullopt;
     if (lane_in_a) std::swap(a, b);
@@ -634,14 +110,14 @@ class ProductSum {
     std::vector<std::size_t> points, outer, reduced;
     for (std::size_t s = 0; s < axes; ++s) {
       if (s == lane) continue;
-      (s >= spatial ? reduced : b.along[s] == 0 ? points : outer).push_back(s);
+      (s >= spatial ? reduced : b.at.along[s] == 0 ? points : outer).push_back(s);
     }
     const auto walk = [&](const std::vector<std::size_t>& over, std::int64_t a0, std::int64_t b0) {
       std::vector<std::int64_t> extents, of_a, of_b, of_out;
       for (std::size_t s : over) {
         extents.push_back(stage.axes[s].extent);
-        of_a.push_back(a.along[s]);
-        of_b.push_back(b.along[s]);
+        of_a.push_back(a.at.along[s]);
+        of_b.push_back(b.at.along[s]);
         of_out.push_back(s < spatial ? out[s] : 0);
       }
       Walk made(std::move(extents));
@@ -651,58 +127,152 @@ class ProductSum {
       return made;
     };
     sum.points_ = walk(points, 0, 0);
-    sum.outer_ = walk(outer, a.start, b.start);
+    sum.outer_ = walk(outer, a.at.start, b.at.start);
     sum.reduced_ = walk(reduced, 0, 0);
     sum.lanes_ = stage.axes[lane].extent;
-    sum.lane_of_b_ = b.along[lane];
+    sum.lane_of_b_ = b.at.along[lane];
     sum.lane_of_out_ = out[lane];
-    sum.a_ = a.tensor;
-    sum.b_ = b.tensor;
-    sum.type_ = tensor.dtype;
+    sum.a_ = std::move(a);
+    sum.b_ = std::move(b);
     return sum;
   }
 
-  void run(std::int64_t elements, const std::vector<Data>& data, Data& out, int threads, Meter& meter) const {
-    const Data& a = data[std::size_t(a_)];
-    const Data& b = data[std::size_t(b_)];
-    std::vector<double> value(std::size_t(elements), 0), magnitude;
+  // Work of the whole sum.
+  double work(const Stage& stage) const {
+    const auto first = [&](const Factor& of) { return of.load < 0 ? of.points * point_work(stage) : 0; };
+    return points_of(stage) + first(a_) + first(b_);
+  }
+
+  // False, and nothing done, if a number may be beyond the integers that double has.
+  bool run(const Computation& computation, const Stage& stage, const std::vector<Data>& data, Data& out,
+           const ReferenceSettings& settings, Meter& meter) const {
+    const Computed a(computation, stage, data, a_, settings, meter), b(computation, stage, data, b_, settings, meter);
+    const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
+    const std::size_t elements = std::size_t(tensor.elements());
+    const auto multiplied = [&](const Elements& left, const Elements& right) {
+      std::vector<double> sums(elements, 0), none;
+      multiply<false>(left, right, sums, none, settings.threads, meter);
+      return sums;
+    };
     if (!is_floating(type_)) {
-      multiply<false>(a.value, b.value, value, magnitude, threads, meter);
-      for (double& number : value) number = kept(number, type_);
+      const double largest = a.largest() * b.largest();  // of a product, and of its sum
+      constexpr double exact = 0x1p53;
+      const bool is_sized = a.magnitude != nullptr || b.magnitude != nullptr;
+      if (!(largest * double(reduced_.points()) <= exact) || (is_sized && largest > highest(type_))) return false;
+      std::vector<double> value = multiplied(*a.value, *b.value);
+      for (double& number : value) number = kept(number, tensor.dtype);
+      if (is_sized) {
+        // |a| and |b| may both be larger by their magnitudes: what that adds.
+        std::vector<double> most = multiplied(a.with_magnitude(), b.with_magnitude());
+        const std::vector<double> least = multiplied(a.sizes(), b.sizes());
+        for (std::size_t e = 0; e < elements; ++e) most[e] -= least[e];
+        out.magnitude = std::move(most);
+      }
       out.value = std::move(value);
-      return;
+      return true;
     }
-    magnitude.assign(std::size_t(elements), 0);
-    if (a.magnitude.empty() && b.magnitude.empty()) {
-      multiply<true>(a.value, b.value, value, magnitude, threads, meter);
+    if (!settings.magnitudes) {
+      out.value = multiplied(*a.value, *b.value);
+      return true;
+    }
+    std::vector<double> value(elements, 0), magnitude(elements, 0);
+    const bool plain = a.magnitude == nullptr && b.magnitude == nullptr;
+    if (plain) {
+      multiply<true>(*a.value, *b.value, value, magnitude, settings.threads, meter);
     } else {
-      std::vector<double> none;
-      multiply<false>(a.value, b.value, value, none, threads, meter);
-      multiply<false>(magnitude_of(a), magnitude_of(b), magnitude, none, threads, meter);
+      value = multiplied(*a.value, *b.value);
+      magnitude = multiplied(a.magnitude_or_size(), b.magnitude_or_size());
     }
     out.value = std::move(value);
     out.magnitude = std::move(magnitude);
+    return true;
   }
 
  private:
-  struct Operand {
-    int tensor;
-    std::int64_t start;
-    std::vector<std::int64_t> along;
+  struct Factor {
+    int node = 0;                   // of the stage's value
+    int load = -1;                  // the tensor that it is loaded from as it is; -1: computed first
+    std::vector<std::size_t> axes;  // along which it varies
+    double points = 1;              // along these
+    Form at;                        // where it is: in the tensor, or in what is computed
+  };
+
+  static Factor factor(const Computation& computation, const Stage& stage, const std::vector<Data>& data, int node) {
+    const Value part = part_of(stage.value, node);
+    std::vector<std::int64_t> shape;
+    Factor out{.node = node, .load = -1, .axes = {}, .points = 1, .at = {}};
+    std::vector<char> varies(stage.axes.size(), 0);
+    const auto mark = [&](const Affine& form) {
+      for (const Term& term : form.terms) varies[std::size_t(term.variable)] = 1;
+    };
+    for (const Access& access : part.loads) std::for_each(access.index.begin(), access.index.end(), mark);
+    std::for_each(part.positions.begin(), part.positions.end(), mark);
+    std::vector<Affine> index;
+    for (std::size_t a = 0; a < varies.size(); ++a) {
+      if (!varies[a]) continue;
+      out.axes.push_back(a);
+      out.points *= double(stage.axes[a].extent);
+      shape.push_back(stage.axes[a].extent);
+      index.push_back(Affine::variable(int(a)));
+    }
+    out.at = flat(index, shape, stage.axes.size());
+    if (part.root().op != Op::load || part.loads.back().padded || !part.loads.back().gathered.empty()) return out;
+    const Access& access = part.loads.back();
+    const Tensor& tensor = computation.tensors[std::size_t(access.tensor)];
+    if (!is_floating(tensor.dtype) && !data[std::size_t(access.tensor)].magnitude.empty()) return out;
+    out.load = access.tensor;
+    out.at = flat(access.index, tensor.shape, stage.axes.size());
+    return out;
+  }
+
+  // The numbers of a factor.
+  struct Computed {
+    Computed(const Computation& computation, const Stage& stage, const std::vector<Data>& data, const Factor& of,
+             const ReferenceSettings& settings, Meter& meter) {
+      if (of.load >= 0) {
+        const Data& from = data[std::size_t(of.load)];
+        value = &from.value;
+        if (settings.magnitudes && !from.magnitude.empty()) magnitude = &from.magnitude;
+        return;
+      }
+      const DType type = types_of(computation, stage).back().operands;
+      const Evaluator evaluator(
+          computation, stage, data,
+          {.node = of.node, .type = type, .combine = Combine::none, .elements = of.axes, .terms = {}, .target = of.at},
+          settings.magnitudes);
+      Evaluator::Results results = results_of(evaluator, {}, point_work(stage), settings.threads, meter);
+      own_value = std::move(results.value);
+      value = &own_value;
+      if (results.magnitude.empty()) return;
+      own_magnitude = std::move(results.magnitude);
+      magnitude = &own_magnitude;
+    }
+    Computed(const Computed&) = delete;
+    Computed& operator=(const Computed&) = delete;
+
+    std::vector<double> sizes() const {
+      std::vector<double> out = value->numbers();
+      for (double& number : out) number = std::abs(number);
+      return out;
+    }
+    // Of floating point.
+    Elements magnitude_or_size() const { return magnitude != nullptr ? *magnitude : Elements(sizes()); }
+    // Of integers: |value| + magnitude.
+    std::vector<double> with_magnitude() const {
+      std::vector<double> out = sizes();
+      for (std::size_t i = 0; i < out.size() && magnitude != nullptr; ++i) out[i] += (*magnitude)[i];
+      return out;
+    }
+    double largest() const {
+      const std::vector<double> all = with_magnitude();
+      return *std::max_element(all.begin(), all.end());
+    }
+
+    const Elements *value = nullptr, *magnitude = nullptr;  // no magnitude: of floating point |value|, of integers 0
+    Elements own_value, own_magnitude;
   };
   static constexpr std::size_t width = 4;  // lanes of a panel; two points of them keep their sums in SSE registers
   static constexpr std::size_t depth = 256, block = 64;  // a panel stays in L1, the points of a block in L2
-
-  static Operand operand(const Computation& computation, const Access& access, std::size_t axes) {
-    auto [start, along] = flat(access, computation.tensors[std::size_t(access.tensor)], axes);
-    return {access.tensor, start, std::move(along)};
-  }
-
-  static Elements magnitude_of(const Data& data) {
-    std::vector<double> magnitude = (data.magnitude.empty() ? data.value : data.magnitude).numbers();
-    for (double& m : magnitude) m = std::abs(m);
-    return magnitude;
-  }
 
   // A part of the product: some lanes and points at one place outside.
   struct Part {
@@ -822,21 +392,13 @@ class ProductSum {
   // Tracked numbers of each walk: offset in A, in B, in the output.
   Walk points_{{}}, outer_{{}}, reduced_{{}};
   std::int64_t lanes_ = 0, lane_of_b_ = 0, lane_of_out_ = 0;
-  int a_ = 0, b_ = 0;
+  Factor a_, b_;
   DType type_ = DType::f32;
 };
 
-// Work of one point of a stage, and of all of it, in multiply-adds of ProductSum.
-double point_work(const Stage& stage) {
-  return 8 * double(stage.value.nodes.size());
-}
-double points_of(const Stage& stage) {
-  double points = 1;
-  for (const Axis& axis : stage.axes) points *= double(axis.extent);
-  return points;
-}
 double work_of(const Computation& computation, const Stage& stage) {
-  return points_of(stage) * (ProductSum::match(computation, stage) ? 1 : point_work(stage));
+  const auto product = ProductSum::match(computation, stage, std::vector<Data>(computation.tensors.size()));
+  return product ? product->work(stage) : points_of(stage) * point_work(stage);
 }
 
 // The elements of a stage's tensor that are computed, by their numbers in the order of its spatial axes.
@@ -911,12 +473,11 @@ Plan sampled_plan(const Computation& computation, std::uint64_t seed, std::int64
       marks[std::size_t(from)].resize(std::size_t(computation.tensors[std::size_t(from)].elements()));
     }
     if (wanted.all || plan.work > most || std::find(made.begin(), made.end(), 1) == made.end()) continue;
-    Interpreter interpreter(computation, stage, nothing);
-    for (const std::int64_t e : wanted.elements) {
-      interpreter.reads(e, elements, meter, [&](std::size_t load, std::int64_t offset) {
-        if (made[load] != 0) marks[std::size_t(stage.value.loads[load].tensor)][std::size_t(offset)] = true;
-      });
-    }
+    Evaluator evaluator(computation, stage, nothing, Evaluator::task_of(computation, stage), false);
+    const auto mark = [&](std::size_t load, std::int64_t offset) {
+      if (made[load] != 0) marks[std::size_t(stage.value.loads[load].tensor)][std::size_t(offset)] = true;
+    };
+    for (const std::int64_t e : wanted.elements) evaluator.reads(e, meter, mark);
   }
   return plan;
 }
@@ -942,13 +503,11 @@ Plan plan_of(const Computation& computation, std::uint64_t seed, const Reference
   }
 }
 
-Reference evaluated(const Computation& computation, std::vector<Elements> operands, const Plan& plan, int threads,
-                    Meter& meter) {
-  const std::size_t count = computation.tensors.size();
-  assert(operands.size() == count);
-  meter.expect(plan.work);
-  std::vector<Data> data(count);
-  for (std::size_t t = 0; t < count; ++t) {
+// What comes from outside.
+std::vector<Data> given(const Computation& computation, std::vector<Elements> operands) {
+  assert(operands.size() == computation.tensors.size());
+  std::vector<Data> data(operands.size());
+  for (std::size_t t = 0; t < data.size(); ++t) {
     if (computation.stage_writing(int(t)) >= 0) continue;
     const Tensor& tensor = computation.tensors[t];
     data[t].value = tensor.is_literal() ? Elements(tensor.values) : std::move(operands[t]);
@@ -959,58 +518,63 @@ Reference evaluated(const Computation& computation, std::vector<Elements> operan
                                   [&](double v) { return rounded_to(v, tensor.dtype) != v; });
     }
   }
+  return data;
+}
+
+// A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
+bool copies_what_is_given(const Computation& computation, const Stage& stage, const std::vector<Data>& data) {
+  const Value& value = stage.value;
+  return stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
+         data[std::size_t(value.loads[0].tensor)].magnitude.empty() &&
+         computation.tensors[std::size_t(stage.tensor)].role == Role::temporary;
+}
+
+// The tensor that a stage writes.
+Data computed(const Computation& computation, const Stage& stage, const Wanted& wanted, const std::vector<Data>& data,
+              const ReferenceSettings& settings, Meter& meter) {
+  Data out;
+  out.depth = depth_of(computation, stage, data);
+  const std::int64_t elements = computation.tensors[std::size_t(stage.tensor)].elements();
+  if (!wanted.all && wanted.elements.empty()) return out;  // no one reads it
+  const auto product = wanted.all ? ProductSum::match(computation, stage, data) : std::nullopt;
+  if (product && product->run(computation, stage, data, out, settings, meter)) return out;
+  const bool sized = settings.magnitudes && !copies_what_is_given(computation, stage, data);
+  const Evaluator evaluator(computation, stage, data, Evaluator::task_of(computation, stage), sized);
+  Evaluator::Results results = results_of(evaluator, wanted.elements, point_work(stage), settings.threads, meter);
+  if (wanted.all) {
+    out.value = std::move(results.value);
+    out.magnitude = std::move(results.magnitude);
+    return out;
+  }
+  out.value = Elements(wanted.elements, std::move(results.value), elements, 0);
+  const bool is_output = computation.tensors[std::size_t(stage.tensor)].role == Role::output;
+  if (is_output) results.magnitude.resize(wanted.elements.size());  // of integers 0, if none
+  if (!results.magnitude.empty())
+    out.magnitude =
+        Elements(wanted.elements, std::move(results.magnitude), elements, std::numeric_limits<double>::infinity());
+  return out;
+}
+
+Reference evaluated(const Computation& computation, std::vector<Elements> operands, const Plan& plan,
+                    const ReferenceSettings& settings, Meter& meter) {
+  meter.expect(plan.work);
+  std::vector<Data> data = given(computation, std::move(operands));
   Reference result;
   for (std::size_t s = 0; s < computation.stages.size(); ++s) {
     const Stage& stage = computation.stages[s];
     const Wanted& wanted = plan.wanted[s];
+    const Tensor& tensor = computation.tensors[std::size_t(stage.tensor)];
     Data& out = data[std::size_t(stage.tensor)];
-    const std::int64_t elements = computation.tensors[std::size_t(stage.tensor)].elements();
-    const auto exact = [&](const Access& access) {
-      return is_floating(computation.tensors[std::size_t(access.tensor)].dtype) ||
-             data[std::size_t(access.tensor)].magnitude.empty();
-    };
-    const bool whole_sums = wanted.all && std::all_of(stage.value.loads.begin(), stage.value.loads.end(), exact);
-    const auto product = whole_sums ? ProductSum::match(computation, stage) : std::nullopt;
-    if (product) {
-      product->run(elements, data, out, threads, meter);
-    } else {
-      constexpr double work_each = 0x1p20;  // of what a thread takes at a time
-      const double work = points_of(stage) / double(elements) * point_work(stage);
-      const std::int64_t own = wanted.all ? elements : std::int64_t(wanted.elements.size()),
-                         each = std::max<std::int64_t>(1, std::int64_t(work_each / work));
-      if (wanted.all || own == 0) {  // none: what no one reads
-        out.value = out.magnitude = Elements(DType::f64, wanted.all ? elements : 0);
-      } else {
-        out.value = Elements(wanted.elements, elements, 0);
-        out.magnitude = Elements(wanted.elements, elements, std::numeric_limits<double>::infinity());
-      }
-      const Interpreter whole(computation, stage, data);
-      base::parallel_for((own + each - 1) / each, threads, [&](std::int64_t chunk) {
-        Interpreter interpreter = whole;
-        const std::int64_t first = chunk * each, last = std::min(own, first + each);
-        base::check_stop(meter);
-        if (wanted.all) interpreter.run(first, last - first, elements, out, meter);
-        for (std::int64_t i = first; !wanted.all && i < last; ++i)
-          interpreter.run(wanted.elements[std::size_t(i)], 1, elements, out, meter);
-        meter.spent(double(last - first) * work);
-      });
-    }
-    out.depth = depth_of(computation, stage, data);
-    const Role role = computation.tensors[std::size_t(stage.tensor)].role;
-    if (role == Role::output) {
-      result.elements += elements;
-      result.computed += wanted.all ? elements : std::int64_t(wanted.elements.size());
+    out = computed(computation, stage, wanted, data, settings, meter);
+    if (tensor.role == Role::output) {
+      result.elements += tensor.elements();
+      result.computed += wanted.all ? tensor.elements() : std::int64_t(wanted.elements.size());
     }
     const auto is_zero = [](double m) { return m == 0; };
-    if (!is_floating(computation.tensors[std::size_t(stage.tensor)].dtype) && wanted.all &&
-        std::all_of(out.magnitude.begin(), out.magnitude.end(), is_zero))
-      out.magnitude = {};
-    // A copy of what comes from outside needs no magnitude of its own, and its readers are twice as fast without one.
-    const Value& value = stage.value;
-    if (stage.combine == Combine::none && value.nodes.size() == 1 && value.loads.size() == 1 &&
-        data[std::size_t(value.loads[0].tensor)].magnitude.empty() && role == Role::temporary)
+    if (!is_floating(tensor.dtype) && wanted.all && std::all_of(out.magnitude.begin(), out.magnitude.end(), is_zero))
       out.magnitude = {};
   }
+  const std::size_t count = data.size();
   result.tensors.resize(count);
   result.magnitude.resize(count);
   result.reduction_length.resize(count);
@@ -1020,7 +584,8 @@ Reference evaluated(const Computation& computation, std::vector<Elements> operan
     result.tensors[t] = std::move(data[t].value);
     if (role != Role::output) continue;
     result.magnitude[t] = std::move(data[t].magnitude);
-    if (result.magnitude[t].empty()) result.magnitude[t] = Elements(DType::f64, std::int64_t(result.tensors[t].size()));
+    if (result.magnitude[t].empty() && settings.magnitudes)
+      result.magnitude[t] = Elements(DType::f64, std::int64_t(result.tensors[t].size()));
     result.reduction_length[t] = std::max<std::int64_t>(1, data[t].depth);
   }
   return result;
@@ -1043,8 +608,10 @@ Reference reference(const Computation& computation, std::uint64_t seed, const Re
   const Undefined undefined = [&](std::vector<Elements>& operands) {
     constexpr std::int64_t drawn = 64;
     constexpr double any = std::numeric_limits<double>::infinity();
+    ReferenceSettings without = settings;
+    without.magnitudes = false;
     if (!some) some = sampled_plan(computation, seed, drawn, any, settings.most_elements, meter);
-    Reference found = evaluated(computation, std::move(operands), *some, settings.threads, meter);
+    Reference found = evaluated(computation, std::move(operands), *some, without, meter);
     std::int64_t count = 0;
     for (std::size_t t = 0; t < found.tensors.size(); ++t) {
       if (computation.tensors[t].role != Role::output) continue;
@@ -1058,14 +625,18 @@ Reference reference(const Computation& computation, std::uint64_t seed, const Re
     operands = std::move(found.tensors);
     return count;
   };
-  return evaluated(computation, made_inputs(computation, seed, settings.seen, undefined, meter), plan, settings.threads,
-                   meter);
+  return evaluated(computation, made_inputs(computation, seed, settings.seen, undefined, meter), plan, settings, meter);
+}
+
+Reference reference(const Computation& computation, std::vector<Elements> operands, const ReferenceSettings& settings,
+                    base::Monitor& monitor) {
+  Meter meter(monitor);
+  return evaluated(computation, std::move(operands), complete_plan(computation), settings, meter);
 }
 
 Reference reference(const Computation& computation, std::vector<Elements> operands) {
   base::Monitor nobody;
-  Meter meter(nobody);
-  return evaluated(computation, std::move(operands), complete_plan(computation), 1, meter);
+  return reference(computation, std::move(operands), {}, nobody);
 }
 
 double tolerance(DType dtype, std::int64_t reduction_length, double magnitude) {

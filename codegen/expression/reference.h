@@ -33,7 +33,8 @@ inline constexpr std::int64_t most_sampled = (1 << 20) + (1 << 10);
 // What a reference may cost. Work is counted in multiply-adds of the fast path; one node of any other expression counts
 // as several.
 struct ReferenceSettings {
-  int threads = 1;  // changes only the time
+  int threads = 1;         // changes only the time
+  bool magnitudes = true;  // false: only values
   // A computation of more work is evaluated at a sample of its outputs only: the ends of every axis in all combinations
   // (up to 1024 of them) and points drawn by the seed, as many as `sampled_work` pays for, at least 16 and at most
   // 2^20. Stages in between are computed as far as these points need them.
@@ -43,14 +44,16 @@ struct ReferenceSettings {
   const Seen* seen = nullptr;  // what inputs are drawn from, if it is known (inputs.h)
 };
 
-// Fast for sums of products (strided inner loops); any computation works. Deterministic in (computation, seed).
+// Fastest for sums of products. Deterministic in (computation, seed).
 Reference reference(const Computation& computation, std::uint64_t seed);
 // The same, or a sample; reports progress if it takes long. Throws base::Stopped within a fraction of a second when
 // the monitor asks for it.
 Reference reference(const Computation& computation, std::uint64_t seed, const ReferenceSettings& settings,
                     base::Monitor& monitor);
-// With these inputs and constants, by tensor of the computation; entries for other tensors are ignored.
+// With these inputs and constants, by tensor of the computation; entries for other tensors are ignored. All of it.
 Reference reference(const Computation& computation, std::vector<Elements> operands);
+Reference reference(const Computation& computation, std::vector<Elements> operands, const ReferenceSettings& settings,
+                    base::Monitor& monitor);
 
 // Allowed |error| of an element: 4 * eps(dtype) * k * magnitude (DESIGN rule), at least the smallest normal number;
 // the magnitude itself for integer types, infinite if the magnitude is.

@@ -120,14 +120,23 @@ TEST(Elements, AreHeldInTheirTypes) {
   EXPECT_EQ(bytes.bytes(DType::i32).size(), 16u);
   EXPECT_EQ(bytes.numbers(), (std::vector<double>{0, -128, 0, 127}));
   EXPECT_EQ((Elements{0.5, 2}).bytes(DType::f32), as_bytes({0.5, 2}, DType::f32));
+  for (const Elements& elements : {bytes, Elements(bytes.numbers())}) {
+    std::vector<double> part(2);
+    for (const auto& [first, stride] : {std::pair{0, 1}, {1, 2}, {3, 0}, {3, -2}}) {
+      elements.read(first, stride, part);
+      EXPECT_EQ(part, (std::vector<double>{elements[std::size_t(first)], elements[std::size_t(first + stride)]}));
+    }
+  }
 }
 
 TEST(Elements, OfASampleReadAsOtherwiseElsewhere) {
-  Elements some({2, 7, 9}, 10, -1);
-  some[7] = 5;
+  const Elements some({2, 7, 9}, {0, 5, 0}, 10, -1);
   EXPECT_EQ(some.size(), 10u);
   EXPECT_EQ(some.numbers(), (std::vector<double>{-1, -1, 0, -1, -1, -1, -1, 5, -1, 0}));
   EXPECT_EQ(some.held(1), 5);
+  std::vector<double> part(3);
+  some.read(1, 3, part);
+  EXPECT_EQ(part, (std::vector<double>{-1, -1, 5}));
   // In blocks of 5 of the second dimension [2, 5] -> [5, 2]: element 7 is [1, 2].
   const Layout turned = parse_layout(std::vector<std::string>{"1", "0"}, "test");
   const std::vector<std::int64_t> stored{5, 2};
