@@ -5,10 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 
+#include "base/error.h"
 #include "codegen/expression/parse.h"
 #include "codegen/expression/workload.h"
 #include "tests/expression/support.h"
+#include "tests/support/random_expression.h"
 
 namespace graft::codegen {
 namespace {
@@ -456,6 +459,42 @@ TEST(Reference, a_sample_has_the_values_of_the_whole_and_what_is_left_out_allows
     EXPECT_EQ(some.magnitude, again.magnitude) << text;
     EXPECT_NE(some.magnitude, other.magnitude) << text;
   }
+}
+
+// Elements one by one and in rows, sums of products and what is no such sum: the same numbers and the same magnitudes.
+TEST(Reference, samples_of_random_expressions_have_the_values_of_the_whole) {
+  base::Monitor nobody;
+  int compared = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    const std::string text = test::RandomExpression(seed).text();
+    std::optional<Computation> c;
+    try {
+      c = parse_workload(text).computation();
+    } catch (const base::UserError&) {
+      continue;  // without a meaning
+    }
+    ReferenceSettings settings;
+    settings.most_work = 0;
+    settings.sampled_work = 3000;
+    const Reference whole = reference(*c, seed), some = reference(*c, seed, settings, nobody);
+    settings.magnitudes = false;
+    const Reference values = reference(*c, seed, settings, nobody);
+    const std::size_t t = std::size_t(c->tensor_named("Y"));
+    const auto near = [](double a, double b, double size) {
+      return a == b || (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1e-9 * size;
+    };
+    for (const std::int64_t sampled : some.tensors[t].sample()) {
+      const std::size_t e = std::size_t(sampled);
+      const double value = some.tensors[t][e], magnitude = some.magnitude[t][e];
+      ASSERT_TRUE(near(value, whole.tensors[t][e], std::max(std::abs(value), magnitude)))
+          << value << " and " << whole.tensors[t][e] << " in " << text;
+      ASSERT_TRUE(near(magnitude, whole.magnitude[t][e], magnitude))
+          << magnitude << " and " << whole.magnitude[t][e] << " in " << text;
+      ASSERT_TRUE(near(values.tensors[t][e], value, 0)) << text;
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 10000);
 }
 
 TEST(Reference, integers_that_are_left_out_of_a_sample_allow_any_number) {
