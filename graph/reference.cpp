@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/parallel.h"
 #include "codegen/expression/reference.h"
 #include "graph/operators.h"
 
@@ -19,7 +18,6 @@ codegen::Elements evaluated(const codegen::Computation& computation,
   for (std::size_t t = 0; t < operands.size(); ++t)
     if (const int number = operand_of(computation.tensors[t]); number >= 0) operands[t] = elements(number);
   codegen::ReferenceSettings values;
-  values.threads = base::hardware_threads();
   values.magnitudes = false;
   base::Monitor nobody;
   codegen::Reference all = codegen::reference(computation, std::move(operands), values, nobody);

@@ -255,9 +255,9 @@ class ProductSum {
       for (double& number : out) number = std::abs(number);
       return out;
     }
-    // Of floating point.
+    // For floating point.
     Elements magnitude_or_size() const { return magnitude != nullptr ? *magnitude : Elements(sizes()); }
-    // Of integers: |value| + magnitude.
+    // For integers: |value| + magnitude.
     std::vector<double> with_magnitude() const {
       std::vector<double> out = sizes();
       for (std::size_t i = 0; i < out.size() && magnitude != nullptr; ++i) out[i] += (*magnitude)[i];

@@ -461,7 +461,7 @@ TEST(Reference, a_sample_has_the_values_of_the_whole_and_what_is_left_out_allows
   }
 }
 
-// Elements one by one and in rows, sums of products and what is no such sum: the same numbers and the same magnitudes.
+// Elements one by one and in rows, sums of products and other stages: the same numbers and magnitudes.
 TEST(Reference, samples_of_random_expressions_have_the_values_of_the_whole) {
   base::Monitor nobody;
   int compared = 0;
