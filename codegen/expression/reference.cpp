@@ -92,8 +92,8 @@ class ProductSum {
     const std::size_t axes = stage.axes.size(), spatial = tensor.shape.size();
     Factor a = factor(computation, stage, data, value.root().a), b = factor(computation, stage, data, value.root().b);
     for (const Factor* const of : {&a, &b}) {
-      constexpr double least_uses = 8;  // of a number that is computed first
-      if (of->load < 0 && of->points * least_uses > points_of(stage)) return std::nullopt;
+      constexpr double least_uses = 8, most_points = 0x1p24;  // for what is computed first: 16 bytes a point
+      if (of->load < 0 && of->points > std::min(most_points, points_of(stage) / least_uses)) return std::nullopt;
     }
     std::size_t lane = spatial;
     bool lane_in_a = false;
