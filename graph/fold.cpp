@@ -25,7 +25,8 @@ constexpr std::size_t most_named = 30;  // kinds of unsupported nodes in a messa
 constexpr std::int64_t most_rounds = 100'000;
 constexpr std::int64_t most_open_rounds = 1024;  // of loops that end when a run says so
 constexpr std::int64_t most_steps = 64;          // of one recurrent layer
-constexpr std::size_t most_together = 64;        // values that one node puts together
+constexpr std::size_t most_in_sequences = std::size_t(1) << 26;
+constexpr std::size_t most_together = 64;  // values that one node puts together
 
 bool is_of_sequences(const std::string& operation) {
   static const std::set<std::string> names = {"ConcatFromSequence", "SequenceAt",    "SequenceConstruct",
@@ -168,7 +169,12 @@ class Folder {
     Scope inner = scope_of(graph, &around, suffix, given);
     go_through(inner);
     std::vector<int> outputs;
-    for (const int output : graph.outputs) outputs.push_back(inner.to[std::size_t(output)]);
+    for (const int output : graph.outputs) {
+      outputs.push_back(inner.to[std::size_t(output)]);
+      if (outputs.back() == -1)
+        fail(fmt::format("{} is an output of a graph within, and left out",
+                         in_quotes(graph.values[std::size_t(output)].name)));
+    }
     return outputs;
   }
 
@@ -350,7 +356,7 @@ class Folder {
     std::vector<int> all;
     for (std::size_t e = 0; e < sequence_of(yes).size(); ++e)
       all.push_back(chosen(scope, of, condition, sequence_of(yes)[e], sequence_of(no)[e]));
-    return sequence(std::move(all));
+    return sequence(scope, of, std::move(all));
   }
 
   // What a Loop has come to.
@@ -558,7 +564,10 @@ class Folder {
   bool recurrent(Scope& scope, const Node& node, const Node& moved) {
     if (node.operation != "LSTM" && node.operation != "GRU" && node.operation != "RNN") return false;
     const auto operands = operands_of(result_, moved);
-    if (!operands || operands->size() < 3 || !(*operands)[0] || (*operands)[0]->shape.size() != 3) return false;
+    const std::size_t most_operands = node.operation == "LSTM" ? 8 : 6, most_results = node.operation == "LSTM" ? 3 : 2;
+    if (!operands || operands->size() < 3 || operands->size() > most_operands || node.results.size() > most_results ||
+        !(*operands)[0] || (*operands)[0]->shape.size() != 3)
+      return false;
     const bool is_batch_first = attribute_of(scope, node, "layout", std::int64_t(0)) != 0;
     const std::int64_t steps = (*operands)[0]->shape[is_batch_first ? 1 : 0];
     if (steps <= most_steps) return false;
@@ -625,7 +634,6 @@ class Folder {
       std::copy(last.begin() + 1, last.end(), given.begin() + 5);
     }
     if (is_wanted[0]) last[0] = concatenated(scope, node, states, of_steps);
-    last.resize(std::max(last.size(), node.results.size()), -1);
     return last;
   }
 
@@ -641,7 +649,12 @@ class Folder {
   // Numbers of sequences in place of numbers of values.
   static bool is_sequence(int value) { return value < -1; }
   const std::vector<int>& sequence_of(int value) const { return sequences_[std::size_t(-2 - value)]; }
-  int sequence(std::vector<int> values) {
+  int sequence(const Scope& scope, const Node& of, std::vector<int> values) {
+    if (std::any_of(values.begin(), values.end(), [](int value) { return value < 0; }))
+      fail(fmt::format("{}: an element of its sequence is missing, or a sequence", label(scope.graph, of)));
+    elements_of_sequences_ += values.size();
+    if (elements_of_sequences_ > most_in_sequences)
+      fail(fmt::format("{}: sequences of more than {} elements", label(scope.graph, of), most_in_sequences));
     sequences_.push_back(std::move(values));
     return -1 - int(sequences_.size());
   }
@@ -652,14 +665,14 @@ class Folder {
       fail(fmt::format("{}: {}", label(scope.graph, node), what));
     };
     if (node.results.empty() || (node.results.size() > 1 && operation != "SequenceMap")) malformed("has other results");
-    if (operation == "SequenceEmpty") return give(scope, node, 0, sequence({}));
+    if (operation == "SequenceEmpty") return give(scope, node, 0, sequence(scope, node, {}));
     if (moved.operands.empty()) malformed("has no operands");
     const auto operands = operands_of(result_, moved);
     if (!operands) return leave_open(scope, node);
     const int first = moved.operands[0];
     if (operation == "Identity") return give(scope, node, 0, first);
     if (operation == "SplitToSequence") return split(scope, node, moved, *operands);
-    if (operation == "SequenceConstruct") return give(scope, node, 0, sequence(moved.operands));
+    if (operation == "SequenceConstruct") return give(scope, node, 0, sequence(scope, node, moved.operands));
     if (!is_of_sequences(operation)) return refused(scope, node, "a sequence as an operand");
     if (!is_sequence(first)) malformed("its first operand is not a sequence");
     if (operation == "SequenceMap") return map(scope, node, moved);
@@ -685,7 +698,7 @@ class Folder {
       values.insert(values.begin() + at, moved.operands[1]);
     else
       values.erase(values.begin() + at);
-    give(scope, node, 0, sequence(std::move(values)));
+    give(scope, node, 0, sequence(scope, node, std::move(values)));
   }
 
   void split(Scope& scope, const Node& node, const Node& moved, const Operands& operands) {
@@ -707,14 +720,14 @@ class Folder {
     for (std::size_t p = 0; is_equal ? begin < extent : p < lengths.size(); ++p) {
       const std::int64_t length = lengths[is_equal ? 0 : p];
       if (length < 0 || (is_equal && length == 0)) malformed(fmt::format("a part has the length {}", length));
-      const std::int64_t end = is_equal ? begin + std::min(length, extent - begin) : begin + length;
-      if (end > extent) malformed(fmt::format("its parts are more than the extent {}", extent));
+      if (!is_equal && length > extent - begin) malformed(fmt::format("its parts are more than the extent {}", extent));
+      const std::int64_t end = begin + std::min(length, extent - begin);
       parts.push_back(keeps ? part_of(scope, node, moved.operands[0], axis, begin, end)
                             : element(scope, node, moved.operands[0], axis, begin));
       begin = end;
     }
     if (begin != extent) malformed(fmt::format("its parts are less than the extent {}", extent));
-    give(scope, node, 0, sequence(std::move(parts)));
+    give(scope, node, 0, sequence(scope, node, std::move(parts)));
   }
 
   void concatenate(Scope& scope, const Node& node, const std::vector<int>& values) {
@@ -744,7 +757,8 @@ class Folder {
       const std::vector<int> outputs = outputs_of(body, scope, fmt::format("{}.{}", scope.suffix, e), given);
       for (std::size_t o = 0; o < outputs.size(); ++o) results[o].push_back(outputs[o]);
     }
-    for (std::size_t r = 0; r < node.results.size(); ++r) give(scope, node, r, sequence(std::move(results[r])));
+    for (std::size_t r = 0; r < node.results.size(); ++r)
+      give(scope, node, r, sequence(scope, node, std::move(results[r])));
   }
 
   const Graph& graph_of(const Scope& scope, const Node& node, const std::string& attribute) const {
@@ -875,6 +889,7 @@ class Folder {
   const std::string_view place_;
   const FoldLimits limits_;
   Graph result_;
+  std::size_t elements_of_sequences_ = 0;
   std::vector<std::vector<int>> sequences_;                          // values
   std::map<std::pair<int, std::int64_t>, int> first_;                // by value and axis: with that axis first
   std::vector<bool> is_output_;                                      // of the model

@@ -364,6 +364,7 @@ TEST(Fold, SequencesThatAreNotKnownAreRefused) {
   EXPECT_TRUE(contains(message("SequenceAt", {"far"}), "place 2 of 2"));
   EXPECT_TRUE(contains(message("SplitToSequence", {"place"}), "lengths of parts that are not constants"));
   EXPECT_TRUE(contains(message("SplitToSequence", {"six"}), "its parts are more than the extent 4"));
+  EXPECT_TRUE(contains(message("SequenceInsert", {"parts"}), "an element of its sequence is missing, or a sequence"));
   EXPECT_TRUE(contains(message("Relu"), "a sequence as an operand"));
   EXPECT_TRUE(contains(message("SequenceErase"), "a sequence as an output of the model"));
 }
