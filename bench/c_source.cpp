@@ -11,14 +11,14 @@ namespace {
 
 using namespace codegen;
 
-// What C has no operator or function for, by type. A maximum is what the reference takes it for: the first operand,
-// unless it is less. An index from memory counts as the nearest one inside.
+// What C has no operator or function for, by type. A maximum is NaN if an operand is. An index from memory counts as
+// the nearest one inside.
 constexpr const char* prelude = R"(#include <math.h>
 #include <stdint.h>
 
 #define NUMBER(T, name)                                           \
-  static inline T max_##name(T a, T b) { return a < b ? b : a; }  \
-  static inline T min_##name(T a, T b) { return b < a ? b : a; }
+  static inline T max_##name(T a, T b) { return a > b || a != a ? a : b; }  \
+  static inline T min_##name(T a, T b) { return a < b || a != a ? a : b; }
 #define INTEGER(T, U, name, low, high)                            \
   NUMBER(T, name)                                                 \
   static inline T abs_##name(T a) { return a < 0 ? -a : a; }      \

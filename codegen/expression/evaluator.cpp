@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "codegen/expression/extreme.h"
 #include "codegen/expression/functions.h"
 
 namespace graft::codegen {
@@ -489,10 +490,10 @@ void Evaluator::combine(const Numbers& with) {
       keep(sums, lanes_, task_.type);
       break;
     case Combine::max:
-      for (std::size_t l = 0; l < lanes_; ++l) sums[l] = std::max(sums[l], v[l]);
+      for (std::size_t l = 0; l < lanes_; ++l) sums[l] = maximum(sums[l], v[l]);
       break;
     case Combine::min:
-      for (std::size_t l = 0; l < lanes_; ++l) sums[l] = std::min(sums[l], v[l]);
+      for (std::size_t l = 0; l < lanes_; ++l) sums[l] = minimum(sums[l], v[l]);
       break;
   }
   if (m == nullptr) return;
@@ -512,7 +513,7 @@ void Evaluator::fold(const Numbers& lanes, double& value, double& magnitude) con
     if (task_.combine == Combine::sum)
       value = is_floating(task_.type) ? value + v : range.keep(value + v);
     else
-      value = task_.combine == Combine::max ? std::max(value, v) : std::min(value, v);
+      value = task_.combine == Combine::max ? maximum(value, v) : minimum(value, v);
   }
   for (std::size_t l = 0; l < lanes_ && lanes.magnitude != nullptr; ++l)
     magnitude =
@@ -740,9 +741,9 @@ void Evaluator::floating(std::size_t n) {
       return set([=](std::size_t l) { return a[l] / b[l]; },
                  [=](std::size_t l) { return ma[l] * mb[l] / (b[l] * b[l]); });
     case Op::max:
-      return set([=](std::size_t l) { return std::max(a[l], b[l]); }, larger);
+      return set([=](std::size_t l) { return maximum(a[l], b[l]); }, larger);
     case Op::min:
-      return set([=](std::size_t l) { return std::min(a[l], b[l]); }, larger);
+      return set([=](std::size_t l) { return minimum(a[l], b[l]); }, larger);
     case Op::neg:
       return set([=](std::size_t l) { return -a[l]; }, same);
     case Op::abs:
@@ -861,9 +862,9 @@ void Evaluator::integer(std::size_t n) {
     case Op::shift_right:
       return set([=](std::size_t l) { return std::floor(a[l] / power(l)); }, one_off);
     case Op::max:
-      return set([=](std::size_t l) { return std::max(a[l], b[l]); }, larger);
+      return set([=](std::size_t l) { return maximum(a[l], b[l]); }, larger);
     case Op::min:
-      return set([=](std::size_t l) { return std::min(a[l], b[l]); }, larger);
+      return set([=](std::size_t l) { return minimum(a[l], b[l]); }, larger);
     case Op::neg:
       return set([=](std::size_t l) { return -a[l]; }, same);
     case Op::abs:

@@ -241,6 +241,7 @@ CodeAttributes find_attributes(const Target& target) {
     attributes.vscale_least = unsigned(target.vector_bits / 128);
   attributes.rounds = !triple.isX86() || machine->checkFeatures("+sse4.1");
   attributes.scales = triple.isX86() && machine->checkFeatures("+avx512dq,+avx512vl");
+  attributes.keeps_nan = triple.isAArch64();
   attributes.saturates = !triple.isX86();
   attributes.converts_f16 = triple.isAArch64() || machine->checkFeatures(triple.isX86() ? "+f16c" : "+zfhmin");
   attributes.converts_bf16 = (triple.isX86() && machine->checkFeatures("+avx512bf16")) ||

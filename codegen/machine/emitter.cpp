@@ -69,7 +69,7 @@ class Emitter {
         homes_(homes(program, threads)),
         threads_(threads),
         builder_(context_),
-        functions_(builder_, attributes.rounds, attributes.rounds_to_even, attributes.scales),
+        functions_(builder_, attributes.rounds, attributes.rounds_to_even, attributes.scales, attributes.keeps_nan),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract(true);
@@ -1211,10 +1211,10 @@ class Emitter {
                                                 ? (greatest ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
                                                 : (greatest ? llvm::Intrinsic::umax : llvm::Intrinsic::umin),
                                             a, b);
-    return functions_.extreme(greatest, a, b);  // values are numbers
+    return functions_.extreme(greatest, a, b);
   }
 
-  // The factors of a product, one that is known in front. Values are numbers, as for extreme(): 0 * x is 0.
+  // The factors of a product, one that is known in front. Zeros of transforms: 0 * x is 0, whatever x is.
   struct Factors {
     const llvm::ConstantFP* known = nullptr;
     llvm::Value* other = nullptr;
@@ -1437,9 +1437,9 @@ class Emitter {
       case Combine::sum:
         return applied(Op::add, before, value, type);
       case Combine::max:
-        return extreme(true, before, value, type);
+        return extreme(true, value, before, type);
       case Combine::min:
-        return extreme(false, before, value, type);
+        return extreme(false, value, before, type);
     }
     return value;
   }
@@ -1454,12 +1454,16 @@ class Emitter {
     llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
     llvm::FastMathFlags flags = builder_.getFastMathFlags();
     flags.setAllowReassoc();
-    flags.setNoNaNs();
-    flags.setNoSignedZeros();
     builder_.setFastMathFlags(flags);
     if (combine == Combine::sum)
       return builder_.CreateFAddReduce(llvm::ConstantFP::getNegativeZero(type_of(type)), value);
-    return combine == Combine::max ? builder_.CreateFPMaxReduce(value) : builder_.CreateFPMinReduce(value);
+    llvm::Value* const any_nan = builder_.CreateOrReduce(builder_.CreateFCmpUNO(value, value));
+    flags.setNoNaNs();
+    flags.setNoSignedZeros();
+    builder_.setFastMathFlags(flags);
+    llvm::Value* const of_numbers =
+        combine == Combine::max ? builder_.CreateFPMaxReduce(value) : builder_.CreateFPMinReduce(value);
+    return builder_.CreateSelect(any_nan, llvm::ConstantFP::getNaN(type_of(type)), of_numbers);
   }
 
   llvm::Module& module_;

@@ -35,6 +35,7 @@ struct CodeAttributes {
   unsigned vscale_least = 0;    // of scalable vector units; 0: no word about it
   bool rounds = true;           // has an instruction that rounds down to an integer
   bool rounds_to_even = false;  // has an instruction that rounds to the nearest integer, halves to even
+  bool keeps_nan = false;       // has instructions for the larger of two that are NaN if one of them is
   bool scales = false;          // has AVX-512's instructions for x * 2^n and for the smaller of two sizes
   bool saturates = true;        // LLVM's conversions to integers with the ends of their range keep vectors
   // Has instructions between f16 and f32, and from f32 to bf16 that LLVM selects (of SVE it does not).

@@ -86,13 +86,14 @@ constexpr double log_erfc_double[] = {
 }  // namespace
 
 llvm::Value* Functions::extreme(bool greatest, llvm::Value* a, llvm::Value* b) {
-  // Without NaN and signed zeros every target has one instruction for it.
-  llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
-  llvm::FastMathFlags flags = builder_.getFastMathFlags();
-  flags.setNoNaNs();
-  flags.setNoSignedZeros();
-  builder_.setFastMathFlags(flags);
-  return greatest ? builder_.CreateMaxNum(a, b) : builder_.CreateMinNum(a, b);
+  if (keeps_nan_)
+    return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
+  // The comparison and selection are one instruction of x86, and give `b` if one of them is NaN. A constant is a
+  // number.
+  if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
+  llvm::Value* const result =
+      builder_.CreateSelect(greatest ? builder_.CreateFCmpOGT(a, b) : builder_.CreateFCmpOLT(a, b), a, b);
+  return llvm::isa<llvm::Constant>(a) ? result : nan_kept(a, result);
 }
 
 // Without an instruction: to the nearest integer, then one less if that is above.
@@ -126,7 +127,11 @@ llvm::Value* Functions::rsqrt(llvm::Value* x) {
 
 // e^x = 2^n * e^r.
 llvm::Value* Functions::exp(llvm::Value* x) {
-  if (scales(x)) return exp_of_bounded(within(x, 104));  // e^-104 is 0, e^104 infinite
+  if (scales(x)) {
+    // Beyond the exponents that there are, and of infinities, the rest is any number; n remains NaN if x is.
+    const Reduced by = reduced(x, magic(x));
+    return scaled_by(polynomial(within(by.r, 1), exp_single), by.n);
+  }
   const bool single = is_single(x);
   x = extreme(false, x, number(x, single ? 89.0 : 710.0));
   x = extreme(true, x, number(x, single ? -104.0 : -746.0));
@@ -270,7 +275,7 @@ llvm::Value* Functions::tanh(llvm::Value* x) {
 llvm::Value* Functions::sigmoid(llvm::Value* x) {
   llvm::Value* const power = exp(builder_.CreateFNeg(abs(x)));
   llvm::Value* const above = builder_.CreateSelect(builder_.CreateFCmpOLT(x, number(x, 0)), power, number(x, 1));
-  return nan_kept(x, builder_.CreateFDiv(above, builder_.CreateFAdd(power, number(x, 1))));
+  return builder_.CreateFDiv(above, builder_.CreateFAdd(power, number(x, 1)));
 }
 
 // Up to 1 the series of erf, beyond 1 - erfc.

@@ -1,7 +1,8 @@
 // Private to this folder: elementary functions of numbers and of vectors as LLVM IR, the same on every target: the code
 // has no calls and uses only basic operations, square roots and selections. Within 4 ulp in f32, with fused
-// multiply-add or without; IEEE 754 results for zeros, denormal numbers, infinities and NaN, but for exp, whose
-// argument must be a number. Series are Taylor's, to below half an ulp, unless a table of coefficients is given.
+// multiply-add or without; IEEE 754 results for zeros, denormal numbers, infinities and NaN, of
+// extremes but for the sign of zeros. Series are Taylor's, to below half an ulp, unless a table of coefficients is
+// given.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -11,12 +12,13 @@ namespace graft::codegen {
 class Functions {
  public:
   // `rounds`: the target has an instruction that rounds down to an integer; `rounds_to_even`: one that rounds to the
-  // nearest, halves to even; `scales`: AVX-512's VRANGEPS and VSCALEFPS, of all lengths of vectors.
-  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even, bool scales)
-      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even), scales_(scales) {}
+  // nearest, halves to even; `scales`: AVX-512's VRANGEPS and VSCALEFPS, of all lengths of vectors; `keeps_nan`: ones
+  // for the larger and the smaller of two that are NaN if one of them is.
+  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even, bool scales, bool keeps_nan)
+      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even), scales_(scales), keeps_nan_(keeps_nan) {}
 
   // Arguments are f32 or f64, scalars or vectors; two of them have one type.
-  llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // of numbers
+  llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // NaN if one of them is; fastest for a late `b`
   llvm::Value* floor(llvm::Value* x);
   llvm::Value* round(llvm::Value* x);  // halves to even
   llvm::Value* abs(llvm::Value* x);
@@ -70,7 +72,7 @@ class Functions {
   llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
 
   llvm::IRBuilder<>& builder_;
-  const bool rounds_, rounds_to_even_, scales_;
+  const bool rounds_, rounds_to_even_, scales_, keeps_nan_;
 };
 
 }  // namespace graft::codegen

@@ -38,7 +38,7 @@ const std::vector<Formula>& formulas() {
       {"Floor", 1, "floor($0)"},
       {"Ceil", 1, "neg(floor(neg($0)))"},
       {"Round", 1, "round($0)"},
-      {"Sign", 1, "select($0 > 0, 1, select($0 < 0, -1, 0))"},
+      {"Sign", 1, "select($0 > 0, 1, select($0 < 0, -1, $0))"},
       {"Softplus", 1, "max($0, 0) + log(1 + exp(neg(abs($0))))"},
       {"Softsign", 1, "$0 / (1 + abs($0))"},
       {"Mish", 1, "$0 * tanh(max($0, 0) + log(1 + exp(neg(abs($0)))))"},

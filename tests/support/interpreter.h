@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/expression/extreme.h"
 #include "codegen/program/program.h"
 
 namespace graft::codegen::test {
@@ -116,10 +117,10 @@ class Interpreter {
           results.push_back(convert(a, type, types[n].result, saturates(node.op)));
           break;
         case Op::max:
-          results.push_back(std::max(a, b));
+          results.push_back(maximum(a, b));
           break;
         case Op::min:
-          results.push_back(std::min(a, b));
+          results.push_back(minimum(a, b));
           break;
         case Op::neg:
           results.push_back(-a);
@@ -183,10 +184,10 @@ class Interpreter {
         target = kept(target + right, type);
         break;
       case Combine::max:
-        target = std::max(target, right);
+        target = maximum(target, right);
         break;
       case Combine::min:
-        target = std::min(target, right);
+        target = minimum(target, right);
         break;
     }
   }
