@@ -1,5 +1,6 @@
 // Operators that compute each element of their result of the elements at its place, with broadcasting.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -215,9 +216,13 @@ Meaning clipped(const Call& call) {
   return {element_wise(expression, call.type(0), call.shape(0), value)};
 }
 
+void floating_only(const Call& call) {
+  if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
+}
+
 // Infinities minus themselves are NaN; so is NaN, which is neither above nor below 0.
 Meaning is_infinite(const Call& call) {
-  if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
+  floating_only(call);
   Expression expression(call);
   const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
   const std::string infinite = fmt::format("select({0} - {0} != {0} - {0}, 1, 0)", x);
@@ -229,17 +234,16 @@ Meaning is_infinite(const Call& call) {
 
 // x = whole * pi + rest for the sine, (whole + 1/2) * pi + rest for the cosine, |rest| <= pi / 2: there the sine is its
 // Taylor series, to 1e-18. Pi is subtracted in three parts, the first two of so few bits that their products are exact.
-Meaning wave(const Call& call, bool is_cosine) {
-  if (!codegen::is_floating(call.type(0))) throw Malformed{"its operand is not of floating point"};
+std::string wave(const Call& call, Expression& expression, bool is_cosine) {
+  floating_only(call);
   constexpr double pi = 3.141592653589793, pi_begin = 3.140625, pi_middle = 0x1.fb4p-11,
                    pi_end = 1.5099579909783764e-07;
   constexpr int last_power = 21;
   const Axes axes = axes_over(call.shape(0));
-  Expression expression(call);
-  const std::string x = expression.broadcast(0, axes), whole = load("N", index_of(axes)),
-                    rest = load("R", index_of(axes)), half = is_cosine ? " + 0.5" : "";
-  expression.stage("N", call.type(0), axes, fmt::format("{}({} * {})", is_cosine ? "floor" : "round", x, 1 / pi));
-  expression.stage("R", call.type(0), axes,
+  const std::string N = is_cosine ? "Nc" : "Ns", R = is_cosine ? "Rc" : "Rs", x = expression.broadcast(0, axes),
+                    whole = load(N, index_of(axes)), rest = load(R, index_of(axes)), half = is_cosine ? " + 0.5" : "";
+  expression.stage(N, call.type(0), axes, fmt::format("{}({} * {})", is_cosine ? "floor" : "round", x, 1 / pi));
+  expression.stage(R, call.type(0), axes,
                    fmt::format("{0} - ({1}{2}) * {3} - ({1}{2}) * {4} - ({1}{2}) * {5}", x, whole, half, pi_begin,
                                pi_middle, pi_end));
   double factorial = 1;
@@ -253,13 +257,93 @@ Meaning wave(const Call& call, bool is_cosine) {
   // The sign of an odd number of half waves; the cosine of the rest and a quarter is minus its sine.
   const std::string odd = fmt::format("({0} - 2 * floor({0} / 2))", whole);
   const std::string sign = is_cosine ? fmt::format("(2 * {} - 1)", odd) : fmt::format("(1 - 2 * {})", odd);
-  return {element_wise(expression, call.type(0), call.shape(0), fmt::format("{} * {} * {}", sign, rest, series))};
+  return fmt::format("{} * {} * {}", sign, rest, series);
 }
 Meaning sine(const Call& call) {
-  return wave(call, false);
+  Expression expression(call);
+  return {element_wise(expression, call.type(0), call.shape(0), wave(call, expression, false))};
 }
 Meaning cosine(const Call& call) {
-  return wave(call, true);
+  Expression expression(call);
+  return {element_wise(expression, call.type(0), call.shape(0), wave(call, expression, true))};
+}
+Meaning tangent(const Call& call) {
+  Expression expression(call);
+  const std::string sine = wave(call, expression, false), cosine = wave(call, expression, true);
+  return {element_wise(expression, call.type(0), call.shape(0), fmt::format("{} / ({})", sine, cosine))};
+}
+
+// A function in stages: $0 is the operand, a letter what the stage of that letter gave.
+struct Staged {
+  std::string_view name;
+  std::vector<std::pair<char, std::string>> stages;
+};
+
+// 1 + c1 * x (1 + c2 * x (...)) with the given factors, the last first.
+std::string series_of(std::string_view x, int terms, const std::function<double(int)>& factor) {
+  std::string series = "1";
+  for (int term = terms; term > 0; --term)
+    series = fmt::format("(1 + {} * {} * {})", number_text(factor(term)), x, series);
+  return series;
+}
+
+// The arc tangent of $z: twice halved, it is its series, to 1e-17.
+Staged by_arc_tangent(std::string_view name, std::string_view z, int times = 1) {
+  const std::string series =
+      series_of("$v * $v", 11, [](int term) { return -double(2 * term - 1) / double(2 * term + 1); });
+  return {
+      name,
+      {{'z', std::string(z)},
+       {'t', "select(abs($z) > 1, 1 / $z, $z)"},
+       {'u', "$t / (1 + sqrt(1 + $t * $t))"},
+       {'v', "$u / (1 + sqrt(1 + $u * $u))"},
+       {'s', "4 * $v * " + series},
+       {'y', fmt::format("{} * select(abs($z) > 1, select($z > 0, 1.5707963267948966, -1.5707963267948966) - $s, $s)",
+                         times)}}};
+}
+
+// The logarithm of 1 + $z, with the digits that 1 + $z loses. `end` makes the result of it, $l.
+Staged by_logarithm(std::string_view name, std::string_view a, std::string_view z, std::string_view end) {
+  return {name,
+          {{'a', std::string(a)},
+           {'z', std::string(z)},
+           {'l', "select($z > 1e18, log($z), select(1 + $z == 1, $z, log(1 + $z) * ($z / ((1 + $z) - 1))))"},
+           {'y', std::string(end)}}};
+}
+
+const std::vector<Staged>& staged() {
+  static const std::string signed_sinh = series_of("$0 * $0", 9, [](int t) { return 1.0 / (2 * t * (2 * t + 1)); });
+  static const std::vector<Staged> all = {
+      by_arc_tangent("Atan", "$0"),
+      by_arc_tangent("Asin", "$0 / sqrt((1 - $0) * (1 + $0))"),
+      by_arc_tangent("Acos", "sqrt((1 - $0) / (1 + $0))", 2),
+      // e * e does not overflow before the result does.
+      {"Cosh", {{'e', "exp(0.5 * abs($0))"}, {'y', "0.5 * $e * $e + 0.5 / $e / $e"}}},
+      {"Sinh",
+       {{'e', "exp(0.5 * abs($0))"},
+        {'b', "0.5 * $e * $e - 0.5 / $e / $e"},
+        {'y', fmt::format("select(abs($0) < 1, $0 * {}, select($0 < 0, neg($b), $b))", signed_sinh)}}},
+      // The square of more than 1e9 may overflow, and 1 beside it is nothing.
+      by_logarithm("Asinh", "select(abs($0) > 1e9, log(abs($0)) + 0.6931471805599453, 0)",
+                   "abs($0) + $0 * $0 / (1 + sqrt(1 + $0 * $0))",
+                   "select(abs($0) > 1e9, select($0 < 0, neg($a), $a), select($0 < 0, neg($l), $l))"),
+      by_logarithm("Acosh", "$0 - 1", "$a + sqrt($a * ($a + 2))", "select($0 > 1e9, log($0) + 0.6931471805599453, $l)"),
+      by_logarithm("Atanh", "abs($0)", "2 * $a / (1 - $a)", "select($0 < 0, -0.5, 0.5) * $l"),
+  };
+  return all;
+}
+
+Meaning in_stages(const Staged& row, const Call& call) {
+  floating_only(call);
+  Expression expression(call);
+  const Axes axes = axes_over(call.shape(0));
+  std::map<char, std::string> by = {{'0', expression.broadcast(0, axes)}};
+  for (const auto& [letter, text] : row.stages) {
+    const std::string tensor(1, letter);
+    expression.stage(tensor, call.type(0), axes, filled(text, by));
+    by[letter] = load(tensor, index_of(axes));
+  }
+  return {expression.result(call.type(0), call.shape(0))};
 }
 
 Meaning gelu(const Call& call) {
@@ -334,12 +418,15 @@ std::vector<Row> element_wise_rows() {
       {"IsInf", 1, 1, "detect_negative detect_positive", is_infinite},
       {"Sin", 1, 1, "", sine},
       {"Cos", 1, 1, "", cosine},
+      {"Tan", 1, 1, "", tangent},
       {"Gelu", 1, 1, "approximate", gelu},
       {"Cast", 1, 1, "to saturate", cast},
       {"CastLike", 2, 2, "saturate", cast_like},
       {"Identity", 1, 1, "", identity},
       {"Dropout", 1, 3, "ratio seed", dropout},
   };
+  for (const Staged& one : staged())
+    rows.push_back({one.name, 1, 1, "", [&one](const Call& call) { return in_stages(one, call); }});
   rows.insert(rows.end(), std::begin(others), std::end(others));
   return rows;
 }

@@ -54,6 +54,17 @@ Meaning general_matrices(const Call& call) {
   return {expression.result(call.type(0), shape)};
 }
 
+// The axes of a result that is not named: those of one operand, once, in the order of their letters.
+std::string named_once(std::string_view terms) {
+  std::map<char, int> uses;
+  for (const char sign : terms)
+    if (sign != '.' && sign != ',') ++uses[sign];
+  std::string result;
+  for (const auto& [letter, count] : uses)
+    if (count == 1) result += letter;
+  return result;
+}
+
 // "bij,bjk->bik". An ellipsis is written out first, in capital letters that the equation does not use; its dimensions
 // are the last ones of all operands that have fewer.
 std::string without_ellipsis(const Call& call, std::string equation) {
@@ -84,8 +95,10 @@ std::string without_ellipsis(const Call& call, std::string equation) {
   std::string result;
   for (std::size_t t = 0; t < terms.size(); ++t)
     result += (t == 0 ? "" : ",") + written_out(std::string(terms[t]), ranks[t]);
-  if (arrow == std::string::npos) throw Unsupported{"an ellipsis without '->'"};
-  return result + "->" + written_out(equation.substr(arrow + 2), longest);
+  // Without an arrow the axes of the ellipsis come first.
+  const std::string right =
+      arrow == std::string::npos ? std::string(dots) + named_once(left) : equation.substr(arrow + 2);
+  return result + "->" + written_out(right, longest);
 }
 
 Meaning einstein_sum(const Call& call) {
@@ -99,7 +112,6 @@ Meaning einstein_sum(const Call& call) {
   const std::string left = equation.substr(0, arrow);
   const std::vector<std::string_view> terms = base::split(left, ',');
   std::map<char, std::int64_t> extents;
-  std::map<char, int> uses;
   std::string order;  // of first appearance
   for (std::size_t t = 0; t < terms.size(); ++t) {
     const Shape& shape = call.shape(int(t));
@@ -108,20 +120,14 @@ Meaning einstein_sum(const Call& call) {
       const char letter = terms[t][d];
       if (!((letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z')))
         throw Malformed{"its equation has a sign that is not a letter"};
-      if (++uses[letter] == 1) order += letter;
+      if (order.find(letter) == std::string::npos) order += letter;
       std::int64_t& extent = extents.emplace(letter, shape[d]).first->second;
       if (extent != shape[d] && extent != 1 && shape[d] != 1)
         throw Malformed{fmt::format("axis {} has the extents {} and {}", letter, extent, shape[d])};
       extent = std::max(extent, shape[d]);
     }
   }
-  std::string result;
-  if (arrow != std::string::npos) {
-    result = equation.substr(arrow + 2);
-  } else {
-    for (const auto& [letter, count] : uses)
-      if (count == 1) result += letter;
-  }
+  const std::string result = arrow == std::string::npos ? named_once(left) : equation.substr(arrow + 2);
   if (std::set<char>(result.begin(), result.end()).size() != result.size())
     throw Malformed{"an axis of its result is named twice"};
   const auto axes_of = [&](const std::string& letters) {

@@ -13,7 +13,7 @@ namespace {
 struct Reduction {
   std::string_view name, element, combine, end;
   int axes_are_operand_since = 18;
-  bool is_floating = false;
+  bool is_real = false;  // of integers it is computed in f64, and cut off
 };
 
 constexpr Reduction reductions[] = {
@@ -63,11 +63,21 @@ Split split(const Shape& shape, const std::vector<int>& axes, bool keeps_dimensi
   return result;
 }
 
+// Sums of bytes would not be of their type.
+void no_bytes(const Call& call) {
+  if (call.type(0) == DType::u8 || call.type(0) == DType::i8) throw Unsupported{"sums of bytes"};
+}
+
+std::string cut(DType type, const std::string& value) {
+  return fmt::format("cast_{}({})", codegen::name_of(type), value);
+}
+
 Meaning reduced(const Call& call, const Reduction& reduction) {
   const auto axes = reduced_axes(call, reduction.axes_are_operand_since);
   if (!axes || (axes->empty() && call.rank(0) == 0 && reduction.element == "$x" && reduction.end.empty()))
     return {same_elements(call, call.shape(0))};
-  if (reduction.is_floating && !codegen::is_floating(call.type(0))) throw Unsupported{"integers"};
+  const bool is_cut = reduction.is_real && !codegen::is_floating(call.type(0));
+  if (is_cut) no_bytes(call);
   const Split parts = split(call.shape(0), *axes, call.integer("keepdims", 1) != 0);
   Expression expression(call);
   const std::string element = replaced(std::string(reduction.element), "$x", expression.operand(0, parts.index));
@@ -75,25 +85,31 @@ Meaning reduced(const Call& call, const Reduction& reduction) {
   expression.stage(ends ? "y" : "T", call.type(0), parts.kept, element, parts.reduced.empty() ? "=" : reduction.combine,
                    parts.reduced);
   if (!ends) {
-    const std::string value = replaced(std::string(reduction.end), "$t", load("T", index_of(parts.kept)));
-    expression.stage("y", call.type(0), parts.kept, replaced(value, "$n", std::to_string(parts.count)));
+    const std::string total = load("T", index_of(parts.kept));
+    std::string value = replaced(std::string(reduction.end), "$n", std::to_string(parts.count));
+    value = replaced(value, "$t", is_cut ? fmt::format("cast_f64({})", total) : total);
+    expression.stage("y", call.type(0), parts.kept, is_cut ? cut(call.type(0), value) : value);
   }
   return {expression.result(call.type(0), parts.shape)};
 }
 
-// The largest element is taken out, so that no sum of powers overflows.
+// The largest element is taken out, so that no sum of powers overflows, if it is finite.
 Meaning log_of_sum_of_powers(const Call& call) {
   const auto axes = reduced_axes(call, 18);
-  if (!axes) return {same_elements(call, call.shape(0))};
-  if (axes->empty()) return {same_elements(call, call.shape(0))};
+  if (!axes || axes->empty()) return {same_elements(call, call.shape(0))};
   const Split parts = split(call.shape(0), *axes, call.integer("keepdims", 1) != 0);
+  const bool is_cut = !codegen::is_floating(call.type(0));
+  if (is_cut) no_bytes(call);
+  const DType type = is_cut ? DType::f64 : call.type(0);
   Expression expression(call);
-  const std::string x = expression.operand(0, parts.index);
-  const std::string largest = load("M", index_of(parts.kept));
-  expression.stage("M", call.type(0), parts.kept, x, "max=", parts.reduced);
-  expression.stage("T", call.type(0), parts.kept, fmt::format("exp({} - {})", x, largest), "+=", parts.reduced);
-  expression.stage("y", call.type(0), parts.kept,
-                   fmt::format("log({}) + {}", load("T", index_of(parts.kept)), largest));
+  const std::string operand = expression.operand(0, parts.index);
+  const std::string x = is_cut ? fmt::format("cast_f64({})", operand) : operand;
+  const std::string largest = load("M", index_of(parts.kept)), shift = load("S", index_of(parts.kept));
+  expression.stage("M", type, parts.kept, x, "max=", parts.reduced);
+  expression.stage("S", type, parts.kept, fmt::format("select({0} - {0} == 0, {0}, 0)", largest));
+  expression.stage("T", type, parts.kept, fmt::format("exp({} - {})", x, shift), "+=", parts.reduced);
+  const std::string value = fmt::format("log({}) + {}", load("T", index_of(parts.kept)), shift);
+  expression.stage("y", call.type(0), parts.kept, is_cut ? cut(call.type(0), value) : value);
   return {expression.result(call.type(0), parts.shape)};
 }
 

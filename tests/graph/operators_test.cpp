@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -271,6 +272,35 @@ TEST(Operators, WavesOfLargeNumbers) {
   expect_near(result_of({"Cos", {shape}, {}}, {x}), cosines, "cosine");
 }
 
+TEST(Operators, InverseAndHyperbolicFunctions) {
+  const double inf = std::numeric_limits<double>::infinity();
+  Numbers all = {0, 1e-12, 1e-5, 0.01, 0.4, 0.99, 1, 1.01, 2.5, 40, 88, 1e8, 1e12, inf};
+  for (std::size_t i = all.size(); i-- > 1;) all.push_back(-all[i]);
+  const auto judge = [&](const std::string& operation, double (*f)(double), double least, double most) {
+    Numbers x, y;
+    for (const double each : all)
+      if (each >= least && each <= most) x.push_back(each), y.push_back(f(each));
+    const Elements is = result_of({operation, {{std::int64_t(x.size())}}, {}}, {x});
+    for (std::size_t e = 0; e < y.size(); ++e)
+      EXPECT_TRUE(is[e] == y[e] || std::abs(is[e] - y[e]) <= 1e-13 * std::abs(y[e]))
+          << operation << " of " << x[e] << " is " << is[e] << ", not " << y[e];
+  };
+  judge("Tan", std::tan, -100, 100);
+  judge("Atan", std::atan, -inf, inf);
+  judge("Asin", std::asin, -1, 1);
+  judge("Acos", std::acos, -1, 1);
+  judge("Sinh", std::sinh, -inf, inf);
+  judge("Cosh", std::cosh, -inf, inf);
+  judge("Asinh", std::asinh, -inf, inf);
+  judge("Acosh", std::acosh, 1, inf);
+  judge("Atanh", std::atanh, -1, 1);
+  for (const char* const operation : {"Asin", "Acos", "Acosh", "Atanh"})
+    for (const double outside : {-1.5, -3.0}) {
+      const Elements is = result_of({operation, {{1}}, {}}, {{outside}});
+      EXPECT_TRUE(std::isnan(is[0])) << operation << " of " << outside;
+    }
+}
+
 TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
   expect_near(result_of({"Mod", {{4}, {4}}, {file::attribute("fmod", 1)}}, {{5.5, -5.5, 5.5, -6}, {2, 2, -2, -4}}),
               {1.5, -1.5, 1.5, -2}, "remainder");
@@ -422,6 +452,84 @@ TEST(Operators, ResizesOfAPart) {
        file::attribute("extrapolation_value", 9.0)});
   graph.output("y");
   expect_near(file::results(graph, {{"x", Numbers{1, 2, 3, 4}}}).front(), {1, 3, 9, 9}, "every second place");
+}
+
+// Numbers of onnxruntime, where they are another program's than ONNX's reference.
+TEST(Operators, ResizesAsOnnxruntime) {
+  const auto result = [](const std::vector<std::string>& attributes, const std::vector<float>& scales, Numbers x,
+                         int type = file::f32) {
+    file::GraphFile graph;
+    graph.input("x", Shape{std::int64_t(x.size())}, type).weight("scales", {std::int64_t(scales.size())}, scales);
+    graph.node("Resize", {"x", "", "scales"}, {"y"}, attributes).output("y");
+    return file::results(graph, {{"x", x}}, 18).front();
+  };
+  const std::string linear = file::attribute("mode", "linear"), cubic = file::attribute("mode", "cubic");
+  const std::string antialias = file::attribute("antialias", 1);
+  const auto coordinates = [](const char* kind) { return file::attribute("coordinate_transformation_mode", kind); };
+  expect_near(result({linear, coordinates("align_corners")}, {1.5}, {0, 6, 12}), {0, 4, 8, 12}, "4 of 4.5 elements");
+  Numbers rising;
+  for (int i = 0; i < 60; ++i) rising.push_back(i);
+  const Elements fifths = result({coordinates("asymmetric"), file::attribute("nearest_mode", "floor")}, {1.2f}, rising);
+  for (std::size_t y = 0; y < fifths.size(); ++y) EXPECT_EQ(fifths[y], double(y * 5 / 6)) << y;
+  // Triangles of twice the width: 1, 3, 3, 1 eighths; what is outside counts as the last element.
+  expect_near(result({linear, antialias}, {0.5}, {8, 0, 0, 0, 0, 16}), {4, 0, 8}, "antialias");
+  expect_near(result({linear, antialias}, {2}, {0, 4}), {0, 1, 3, 4}, "nothing to smooth");
+  EXPECT_EQ(result({linear}, {2}, {1, 2, 255}, file::u8), (Elements{1, 1, 1, 65, 191, 255}));
+  EXPECT_EQ(result({linear, antialias}, {0.5}, {1, 2, 255, 255}, file::u8), (Elements{33, 223}));
+  EXPECT_EQ(result({linear}, {2}, {-1, -2}, file::i32), (Elements{-1, -1, -1, -2}));
+}
+
+TEST(Operators, ResizesKeepTheAspect) {
+  const auto shape = [](const char* policy) {
+    file::GraphFile graph;
+    graph.input("x", Shape{6, 8}).integers("sizes", {2}, {9, 10});
+    graph
+        .node("Resize", {"x", "", "", "sizes"}, {"y"},
+              {file::attribute("mode", "linear"), file::attribute("keep_aspect_ratio_policy", policy)})
+        .output("y");
+    return file::results(graph, {{"x", drawn({6, 8}, 1)}}, 18).front().size();
+  };
+  EXPECT_EQ(shape("not_larger"), 8U * 10U);
+  EXPECT_EQ(shape("not_smaller"), 9U * 12U);
+}
+
+TEST(Operators, HardmaxIsFlatBeforeVersion13) {
+  const Numbers x = {1, 5, 2, 5, 3, 0, 0, 3};
+  const One one{"Hardmax", {{2, 2, 2}}, {file::attribute("axis", 1)}};
+  EXPECT_EQ(result_of({one.operation, one.shapes, one.attributes, 12}, {x}), (Elements{0, 1, 0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(result_of({one.operation, one.shapes, one.attributes, 13}, {x}), (Elements{0, 1, 1, 0, 1, 0, 0, 1}));
+}
+
+// Integers are reduced as real numbers, then cut off.
+TEST(Operators, ReductionsOfIntegers) {
+  const auto result = [](const std::string& operation, int type) {
+    file::GraphFile graph;
+    graph.input("x", Shape{4, 3}, type)
+        .node(operation, {"x"}, {"y"}, {file::attribute("axes", List{1}), file::attribute("keepdims", 0)})
+        .output("y");
+    return file::results(graph, {{"x", Numbers{1, 2, -5, 0, 0, 1, -3, -3, 5, 60, 60, 60}}}, 12).front();
+  };
+  for (const int type : {file::i32, file::i64}) {
+    EXPECT_EQ(result("ReduceMean", type), (Elements{0, 0, 0, 60}));
+    EXPECT_EQ(result("ReduceL2", type), (Elements{5, 1, 6, 103}));
+    EXPECT_EQ(result("ReduceLogSumExp", type), (Elements{2, 1, 5, 61}));
+    EXPECT_EQ(result("ReduceSumSquare", type), (Elements{30, 1, 43, 10800}));
+  }
+  EXPECT_TRUE(contains(refusal([&] { return result("ReduceMean", file::i8); }), "sums of bytes"));
+}
+
+TEST(Operators, LogarithmsOfSumsOfInfinities) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const Elements is =
+      result_of({"ReduceLogSumExp", {{3, 2}}, {file::attribute("axes", List{1})}}, {{-inf, -inf, 1, -inf, inf, 2}});
+  EXPECT_EQ(is, (Elements{-inf, 1, inf}));
+}
+
+TEST(Operators, EinsumWithAnEllipsisAndNoArrow) {
+  const Shape a = {2, 3, 4}, b = {4, 2};
+  const Numbers x = drawn(a, 1), y = drawn(b, 2);
+  EXPECT_EQ(result_of({"Einsum", {a, b}, {file::attribute("equation", "...ij,jk")}}, {x, y}),
+            result_of({"MatMul", {a, b}, {}}, {x, y}));
 }
 
 TEST(Operators, PlacesOfMaxima) {
