@@ -357,21 +357,27 @@ Meaning gelu(const Call& call) {
   return {element_wise(expression, call.type(0), call.shape(0), fmt::format("0.5 * {} * (1 + {})", x, inner))};
 }
 
-Meaning converted(const Call& call, DType type, bool boolean) {
-  if (type == call.type(0) && !boolean) return {same_elements(call, call.shape(0))};
+// `after`: what becomes of the number that is converted, $0.
+Meaning converted(const Call& call, DType type, bool boolean, std::string_view after = "$0") {
+  if (type == call.type(0) && !boolean && after == "$0") return {same_elements(call, call.shape(0))};
   Expression expression(call);
   const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
   const std::string value =
       boolean ? fmt::format("select({} != 0, 1, 0)", x) : fmt::format("cast_{}({})", codegen::name_of(type), x);
-  return {element_wise(expression, type, call.shape(0), value)};
+  return {element_wise(expression, type, call.shape(0), filled(after, {{'0', value}}))};
 }
 
 Meaning cast(const Call& call) {
   const std::int64_t to = call.integer("to", 0);
   const auto type = type_of_onnx(to);
   if (!type) throw Unsupported{fmt::format("type number {}", to)};
-  if (is_wider_here(to)) throw Unsupported{"an integer type as its result that is wider here"};
-  return converted(call, *type, is_boolean(to));
+  if (!is_wider_here(to)) return converted(call, *type, is_boolean(to));
+  // Modulo the number of its values.
+  constexpr std::int64_t int16 = 5;
+  const std::int64_t count = std::int64_t(1) << (*type == DType::i64 ? 32 : 16);
+  return converted(
+      call, *type, false,
+      to == int16 ? fmt::format("($0 + {0}) % {1} - {0}", count / 2, count) : fmt::format("$0 % {}", count));
 }
 
 Meaning cast_like(const Call& call) {

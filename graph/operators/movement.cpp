@@ -440,6 +440,48 @@ Meaning one_hot(const Call& call) {
                                    expression.operand(2, {"1"}), expression.operand(2, {"0"})))};
 }
 
+// Of each sequence of a batch the first steps, as many as its length says, from the last to the first.
+Meaning reverse_sequence(const Call& call) {
+  const int time = call.axis(call.integer("time_axis", 0), call.rank(0));
+  const int batch = call.axis(call.integer("batch_axis", 1), call.rank(0));
+  if (time == batch) throw Malformed{"its axes are the same"};
+  const Axes axes = axes_over(call.shape(0));
+  if (call.shape(1) != Shape{axes[std::size_t(batch)].extent})
+    throw Malformed{fmt::format("its lengths are {}, its input {}", to_text(call.shape(1)), to_text(call.shape(0)))};
+  Expression expression(call);
+  const std::string length = expression.operand(1, {axes[std::size_t(batch)].name});
+  Index index = index_of(axes);
+  std::string& step = index[std::size_t(time)];
+  step = fmt::format("select({0} < {1}, {1} - 1 - {0}, {0})", step, length);
+  return {element_wise(expression, call.type(0), call.shape(0), expression.operand(0, index))};
+}
+
+// The middle of the operand, or the operand in the middle of zeros, along each axis.
+Meaning centre_crop_pad(const Call& call) {
+  const std::vector<std::int64_t> wanted = call.integers(1);
+  std::vector<std::int64_t> order(std::size_t(call.rank(0)));
+  std::iota(order.begin(), order.end(), 0);
+  order = call.list("axes").value_or(order);
+  if (wanted.size() != order.size() || call.axes(order, call.rank(0)).size() != order.size())
+    throw Malformed{fmt::format("its shape {} does not fit its axes", to_text(wanted))};
+  Shape shape = call.shape(0);
+  Index index = index_of(axes_over(shape));
+  bool pads = false;
+  for (std::size_t a = 0; a < order.size(); ++a) {
+    const std::size_t d = std::size_t(call.axis(order[a], call.rank(0)));
+    if (wanted[a] < 1 || wanted[a] > (std::int64_t(1) << 31))
+      throw Malformed{fmt::format("its shape is {}", to_text(wanted))};
+    const std::int64_t more = wanted[a] - shape[d];
+    index[d] = form(1, index[d], more > 0 ? -(more / 2) : -more / 2);
+    pads = pads || more > 0;
+    shape[d] = wanted[a];
+  }
+  if (shape == call.shape(0)) return {same_elements(call, shape)};
+  Expression expression(call);
+  const std::string value = expression.operand(0, index);
+  return {element_wise(expression, call.type(0), shape, pads ? fmt::format("pad({})", value) : value)};
+}
+
 }  // namespace
 
 std::vector<Row> movement_rows() {
@@ -462,6 +504,8 @@ std::vector<Row> movement_rows() {
       {"SpaceToDepth", 1, 1, "blocksize", space_to_depth},
       {"Trilu", 1, 2, "upper", triangle},
       {"OneHot", 3, 3, "axis", one_hot},
+      {"ReverseSequence", 2, 2, "batch_axis time_axis", reverse_sequence},
+      {"CenterCropPad", 2, 2, "axes", centre_crop_pad},
   };
 }
 

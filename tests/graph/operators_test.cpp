@@ -532,6 +532,35 @@ TEST(Operators, EinsumWithAnEllipsisAndNoArrow) {
             result_of({"MatMul", {a, b}, {}}, {x, y}));
 }
 
+TEST(Operators, CastsToShortIntegersWrap) {
+  const auto result = [](int to, int from, const Numbers& x) {
+    file::GraphFile graph;
+    graph.input("x", Shape{std::int64_t(x.size())}, from).node("Cast", {"x"}, {"y"}, {file::attribute("to", to)});
+    return file::results(graph.output("y"), {{"x", x}}).front();
+  };
+  const int uint16 = 4, int16 = 5, uint32 = 12;
+  const Numbers x = {0, 1, -1, 32767, 32768, -32768, -32769, 65536, 100000};
+  EXPECT_EQ(result(int16, file::i32, x), (Elements{0, 1, -1, 32767, -32768, -32768, 32767, 0, -31072}));
+  EXPECT_EQ(result(uint16, file::i64, x), (Elements{0, 1, 65535, 32767, 32768, 32768, 32767, 0, 34464}));
+  EXPECT_EQ(result(uint32, file::i64, {-1, 4294967297}), (Elements{4294967295, 1}));
+  EXPECT_EQ(result(int16, file::f32, {-1.5, 32766.75}), (Elements{-1, 32766}));
+}
+
+TEST(Operators, ReversesTheFirstSteps) {
+  file::GraphFile graph;
+  graph.input("x", Shape{3, 2}).input("lengths", Shape{2}, file::i64);
+  graph.node("ReverseSequence", {"x", "lengths"}, {"y"}).output("y");
+  EXPECT_EQ(file::results(graph, {{"x", Numbers{1, 2, 3, 4, 5, 6}}, {"lengths", Numbers{3, 2}}}).front(),
+            (Elements{5, 4, 3, 2, 1, 6}));
+}
+
+TEST(Operators, CropsAndPadsAboutTheMiddle) {
+  file::GraphFile graph;
+  graph.input("x", Shape{2, 4}).integers("shape", {2}, {5, 1});
+  graph.node("CenterCropPad", {"x", "shape"}, {"y"}).output("y");
+  EXPECT_EQ(file::results(graph, {{"x", Numbers{1, 2, 3, 4, 5, 6, 7, 8}}}, 18).front(), (Elements{0, 2, 6, 0, 0}));
+}
+
 TEST(Operators, PlacesOfMaxima) {
   file::GraphFile graph;
   graph.input("x", Shape{1, 2, 2, 3});
