@@ -62,6 +62,7 @@ std::string difference(const Graph& graph, const std::vector<Elements>& results,
 struct Exception {
   std::string_view tests, reason;
 };
+constexpr std::string_view chosen = "graph/README.md: another answer than ONNX's reference has";
 constexpr Exception exceptions[] = {
     {"test_batchnorm_*_training_mode", "training"},
     {"test_training_dropout*", "training"},
@@ -81,8 +82,8 @@ constexpr Exception exceptions[] = {
     {"test_*_seq*", "sequences"},
     {"test_scan_sum", "a Scan of version 8, whose first dimension is a batch"},
     {"test_reduce_*_empty_set*", "reductions of nothing"},
-    {"test_resize_downsample_scales_*_align_corners", "graph/README.md"},
-    {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True", "graph/README.md"},
+    {"test_resize_downsample_scales_*_align_corners", chosen},
+    {"test_averagepool_3d_dilations_large_count_include_pad_is_1_ceil_mode_is_True", chosen},
 };
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -111,7 +112,8 @@ constexpr std::string_view expected_operators =
     "QLinearMatMul QuantizeLinear Range Reciprocal ReduceL1 "
     "ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare Relu "
     "Reshape "
-    "Resize Scan Shape Sigmoid Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze Where "
+    "Resize Scan Shape Sigmoid Sin Size Slice Softmax Softplus Split Sqrt Squeeze Sub Tanh Tile Transpose Unsqueeze "
+    "Where "
     "Xor";
 
 // Folding takes these apart itself.
@@ -201,12 +203,13 @@ TEST(NodeTests, GiveWhatOnnxPublishes) {
       if (now.empty()) break;
     }
     const std::string name = test.filename().string();
-    Count& count = by_operator[operation];
-    ++count.all;
-    count.passed += reason.empty();
     const Exception* exception = exception_of(name);
     ++by_exception[exception].all;
     by_exception[exception].passed += reason.empty();
+    if (exception && exception->reason == chosen) continue;
+    Count& count = by_operator[operation];
+    ++count.all;
+    count.passed += reason.empty();
     if (reason.empty() || exception || !is_computed(operation)) continue;
     ADD_FAILURE() << name << " (" << operation << "): " << reason;
   }

@@ -431,7 +431,7 @@ TEST(Operators, ResizesByCoordinates) {
   const std::string linear = file::attribute("mode", "linear");
   const auto coordinates = [](const char* kind) { return file::attribute("coordinate_transformation_mode", kind); };
   expect_near(result({linear}, {2}, {0, 4}), {0, 1, 3, 4}, "half_pixel");
-  expect_near(result({linear, coordinates("align_corners")}, {2}, {0, 3}), {0, 1, 2, 3}, "align_corners");
+  expect_near(result({linear, coordinates("align_corners")}, {2.5}, {0, 4}), {0, 1, 2, 3, 4}, "align_corners");
   expect_near(result({linear, coordinates("asymmetric")}, {2}, {0, 4}), {0, 2, 4, 4}, "asymmetric");
   expect_near(result({coordinates("asymmetric"), file::attribute("nearest_mode", "floor")}, {3}, {5, 6}),
               {5, 5, 5, 6, 6, 6}, "nearest, a whole factor");
@@ -463,14 +463,16 @@ TEST(Operators, ResizesAsOnnxruntime) {
     graph.node("Resize", {"x", "", "scales"}, {"y"}, attributes).output("y");
     return file::results(graph, {{"x", x}}, 18).front();
   };
-  const std::string linear = file::attribute("mode", "linear"), cubic = file::attribute("mode", "cubic");
+  const std::string linear = file::attribute("mode", "linear");
   const std::string antialias = file::attribute("antialias", 1);
   const auto coordinates = [](const char* kind) { return file::attribute("coordinate_transformation_mode", kind); };
-  expect_near(result({linear, coordinates("align_corners")}, {1.5}, {0, 6, 12}), {0, 4, 8, 12}, "4 of 4.5 elements");
+  expect_near(result({linear, coordinates("align_corners")}, {1.1f}, {0, 4, 8, 12, 16}), {0, 4, 8, 12, 16},
+              "5 of 5.5 elements");
   Numbers rising;
   for (int i = 0; i < 60; ++i) rising.push_back(i);
   const Elements fifths = result({coordinates("asymmetric"), file::attribute("nearest_mode", "floor")}, {1.2f}, rising);
-  for (std::size_t y = 0; y < fifths.size(); ++y) EXPECT_EQ(fifths[y], double(y * 5 / 6)) << y;
+  for (std::size_t y = 0; y < fifths.size(); ++y) EXPECT_EQ(fifths[y], std::floor(float(y) / 1.2f)) << y;
+  EXPECT_EQ(fifths[18], 14);  // 15, if the scale were not of single precision
   // Triangles of twice the width: 1, 3, 3, 1 eighths; what is outside counts as the last element.
   expect_near(result({linear, antialias}, {0.5}, {8, 0, 0, 0, 0, 16}), {4, 0, 8}, "antialias");
   expect_near(result({linear, antialias}, {2}, {0, 4}), {0, 1, 3, 4}, "nothing to smooth");
