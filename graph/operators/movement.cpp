@@ -482,6 +482,52 @@ Meaning centre_crop_pad(const Call& call) {
   return {element_wise(expression, call.type(0), shape, pads ? fmt::format("pad({})", value) : value)};
 }
 
+// Blocks are put to where they were taken from, and summed where they overlap.
+Meaning columns_to_image(const Call& call) {
+  const std::vector<std::int64_t> image = call.integers(1), block = call.integers(2);
+  const std::size_t rank = image.size();
+  const std::vector<std::int64_t> ones(rank, 1),
+      strides = call.list("strides").value_or(ones), dilations = call.list("dilations").value_or(ones),
+      pads = call.list("pads").value_or(std::vector<std::int64_t>(2 * rank, 0));
+  if (call.rank(0) != 3 || rank == 0 || block.size() != rank || strides.size() != rank || dilations.size() != rank ||
+      pads.size() != 2 * rank)
+    throw Malformed{"its operands and attributes are of different numbers of dimensions"};
+  constexpr std::int64_t most = std::int64_t(1) << 20;
+  for (const auto* const list : {&image, &block, &strides, &dilations})
+    for (const std::int64_t each : *list)
+      if (each < 1 || each > most) throw Malformed{fmt::format("it has {}", to_text(*list))};
+  Axes axes = {{"n", call.shape(0)[0]}, {"c", 1}}, reduced;
+  std::string row, column, outside;
+  std::int64_t rows = 1, columns = 1;
+  for (std::size_t d = rank; d-- > 0;) {
+    if (std::abs(pads[d]) > most || std::abs(pads[rank + d]) > most || rows > most || columns > most)
+      throw Malformed{fmt::format("its pads are {}, its blocks {}", to_text(pads), to_text(block))};
+    const std::string k = fmt::format("k{}", d);
+    const std::string from = fmt::format("(i{} + {} - {})", d, number_text(double(pads[d])), form(dilations[d], k));
+    const std::int64_t room = image[d] + pads[d] + pads[rank + d] - dilations[d] * (block[d] - 1) - 1;
+    const std::int64_t places = room < 0 ? 0 : room / strides[d] + 1;
+    row += fmt::format(" + {}", form(rows, k));
+    column += fmt::format("{}{} / {} * {}", column.empty() ? "" : " + ", from, strides[d], columns);
+    outside += fmt::format("{0}select({1} < 0, 1, select({1} % {2} != 0, 1, select({1} / {2} >= {3}, 1, 0)))",
+                           outside.empty() ? "" : " + ", from, strides[d], places);
+    rows *= block[d], columns *= places;
+    reduced.insert(reduced.begin(), {k, block[d]});
+  }
+  if (call.shape(0)[1] % rows != 0 || call.shape(0)[2] != columns)
+    throw Malformed{
+        fmt::format("its input is {}, for {} places of blocks of {}", to_text(call.shape(0)), columns, rows)};
+  axes[1].extent = call.shape(0)[1] / rows;
+  Shape shape = {axes[0].extent, axes[1].extent};
+  for (std::size_t d = 0; d < rank; ++d) {
+    axes.push_back({fmt::format("i{}", d), image[d]});
+    shape.push_back(image[d]);
+  }
+  Expression expression(call);
+  const std::string x = expression.operand(0, {"n", form(rows, "c") + row, column});
+  expression.stage("y", call.type(0), axes, fmt::format("select({} > 0, 0, pad({}))", outside, x), "+=", reduced);
+  return {expression.result(call.type(0), shape)};
+}
+
 }  // namespace
 
 std::vector<Row> movement_rows() {
@@ -505,6 +551,7 @@ std::vector<Row> movement_rows() {
       {"Trilu", 1, 2, "upper", triangle},
       {"OneHot", 3, 3, "axis", one_hot},
       {"ReverseSequence", 2, 2, "batch_axis time_axis", reverse_sequence},
+      {"Col2Im", 3, 3, "dilations pads strides", columns_to_image},
       {"CenterCropPad", 2, 2, "axes", centre_crop_pad},
   };
 }

@@ -563,6 +563,30 @@ TEST(Operators, CropsAndPadsAboutTheMiddle) {
   EXPECT_EQ(file::results(graph, {{"x", Numbers{1, 2, 3, 4, 5, 6, 7, 8}}}, 18).front(), (Elements{0, 2, 6, 0, 0}));
 }
 
+TEST(Operators, ColumnsToImage) {
+  for (const std::int64_t stride : {1, 2}) {
+    const std::int64_t h = 4, w = 5, r = 2, s = 3, dilation = 3 - stride, channels = 2;
+    const std::int64_t rows = (h + 2 - dilation * (r - 1) - 1) / stride + 1;  // pads 1, 0 and 1, 1
+    const std::int64_t columns = (w + 1 - dilation * (s - 1) - 1) / stride + 1;
+    const Shape shape = {1, channels * r * s, rows * columns};
+    const Numbers x = drawn(shape, 3);
+    Numbers y(std::size_t(channels * h * w));
+    for (std::int64_t k = 0; k < shape[1]; ++k)
+      for (std::int64_t l = 0; l < shape[2]; ++l) {
+        const std::int64_t p = l / columns * stride + k / s % r * dilation - 1;
+        const std::int64_t q = l % columns * stride + k % s * dilation;
+        if (p >= 0 && p < h && q >= 0 && q < w)
+          y[std::size_t((k / (r * s) * h + p) * w + q)] += x[std::size_t(k * shape[2] + l)];
+      }
+    file::GraphFile graph;
+    graph.input("x", shape).integers("image", {2}, {h, w}).integers("block", {2}, {r, s});
+    graph.node("Col2Im", {"x", "image", "block"}, {"y"},
+               {file::attribute("strides", List{stride, stride}),
+                file::attribute("dilations", List{dilation, dilation}), file::attribute("pads", List{1, 0, 1, 1})});
+    expect_near(file::results(graph.output("y"), {{"x", x}}, 18).front(), y, "stride " + std::to_string(stride));
+  }
+}
+
 TEST(Operators, PlacesOfMaxima) {
   file::GraphFile graph;
   graph.input("x", Shape{1, 2, 2, 3});
