@@ -112,8 +112,8 @@ Meaning resized(const Call& call, const Settings& settings, const std::vector<do
     if (scale != 1 || !settings.begins.empty()) changed.emplace_back(d, scale);
   }
   if (changed.empty()) return {same_elements(call, shape)};
-  // Means of integers are rounded as in onnxruntime: towards zero at the end, or to the nearest after each dimension,
-  // the last one first, if they are of many.
+  // Means of integers are rounded as in onnxruntime: towards zero at the end, or to the nearest (halves away from 0)
+  // after each dimension, the last one first, if they are of many.
   const bool rounds = settings.mode != "nearest" && !codegen::is_floating(call.type(0));
   const bool rounds_each = rounds && settings.is_antialiased;
   const DType type = rounds ? DType::f32 : call.type(0);
@@ -153,7 +153,7 @@ Meaning resized(const Call& call, const Settings& settings, const std::vector<do
           "+=", {{"t", taps.each}});
     if (!is_cropped && !ends) continue;
     std::string result = load(before, index_of(axes));
-    if (rounds_each) result = fmt::format("floor({} + 0.5)", result);
+    if (rounds_each) result = fmt::format("select({0} < 0, neg(floor(0.5 - {0})), floor({0} + 0.5))", result);
     if (ends) result = fmt::format("cast_{}({})", codegen::name_of(call.type(0)), result);
     if (is_cropped) {
       expression.literal(fmt::format("o{}", d), DType::i32, {wanted[d]}, taps.is_outside);

@@ -478,6 +478,7 @@ TEST(Operators, ResizesAsOnnxruntime) {
   expect_near(result({linear, antialias}, {2}, {0, 4}), {0, 1, 3, 4}, "nothing to smooth");
   EXPECT_EQ(result({linear}, {2}, {1, 2, 255}, file::u8), (Elements{1, 1, 1, 65, 191, 255}));
   EXPECT_EQ(result({linear, antialias}, {0.5}, {1, 2, 255, 255}, file::u8), (Elements{33, 223}));
+  EXPECT_EQ(result({linear, antialias}, {0.5}, {-4, 4, 0, 0}, file::i32), (Elements{-1, 1}));
   EXPECT_EQ(result({linear}, {2}, {-1, -2}, file::i32), (Elements{-1, -1, -1, -2}));
 }
 
