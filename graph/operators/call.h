@@ -133,6 +133,7 @@ std::vector<Row> reduction_rows();
 std::vector<Row> normalisation_rows();
 std::vector<Row> movement_rows();
 std::vector<Row> shape_rows();
+std::vector<Row> selection_rows();
 std::vector<Row> resize_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> quantised_rows();
