@@ -123,43 +123,54 @@ double half(std::uint16_t bits) {
 }
 
 template <class T>
-double number_at(const char* at, bool swap) {
+T value_at(const char* at, bool swap) {
   char bytes[sizeof(T)];
   std::memcpy(bytes, at, sizeof bytes);
   if (swap) std::reverse(bytes, bytes + sizeof bytes);
   T value;
   std::memcpy(&value, bytes, sizeof value);
-  return double(value);
+  return value;
+}
+template <class T>
+double number_at(const char* at, bool swap) {
+  return double(value_at<T>(at, swap));
+}
+template <class T>
+std::int64_t integer_at(const char* at, bool swap) {
+  return std::int64_t(value_at<T>(at, swap));
 }
 
 using ReadNumber = double (*)(const char*, bool);
+using ReadInteger = std::int64_t (*)(const char*, bool);
 
 struct ElementType {
   std::string_view name;
   std::size_t bytes;
   ReadNumber read;
+  ReadInteger read_integer = nullptr;  // of integers
 };
 
 constexpr ElementType element_types[] = {
-    {"b1", 1, number_at<std::uint8_t>},
-    {"i1", 1, number_at<std::int8_t>},
-    {"i2", 2, number_at<std::int16_t>},
-    {"i4", 4, number_at<std::int32_t>},
-    {"i8", 8, number_at<std::int64_t>},
-    {"u1", 1, number_at<std::uint8_t>},
-    {"u2", 2, number_at<std::uint16_t>},
-    {"u4", 4, number_at<std::uint32_t>},
-    {"u8", 8, number_at<std::uint64_t>},
+    {"b1", 1, number_at<std::uint8_t>, integer_at<std::uint8_t>},
+    {"i1", 1, number_at<std::int8_t>, integer_at<std::int8_t>},
+    {"i2", 2, number_at<std::int16_t>, integer_at<std::int16_t>},
+    {"i4", 4, number_at<std::int32_t>, integer_at<std::int32_t>},
+    {"i8", 8, number_at<std::int64_t>, integer_at<std::int64_t>},
+    {"u1", 1, number_at<std::uint8_t>, integer_at<std::uint8_t>},
+    {"u2", 2, number_at<std::uint16_t>, integer_at<std::uint16_t>},
+    {"u4", 4, number_at<std::uint32_t>, integer_at<std::uint32_t>},
+    {"u8", 8, number_at<std::uint64_t>, integer_at<std::uint64_t>},
     {"f2", 2, [](const char* at, bool swap) { return half(std::uint16_t(number_at<std::uint16_t>(at, swap))); }},
     {"f4", 4, number_at<float>},
     {"f8", 8, number_at<double>},
 };
 
 // Values of column-major order in row-major order.
-std::vector<double> transposed(const std::vector<std::int64_t>& shape, const std::vector<double>& columns) {
-  std::vector<double> rows(columns.size());
+template <class T>
+std::vector<T> transposed(const std::vector<std::int64_t>& shape, const std::vector<T>& columns) {
+  std::vector<T> rows(columns.size());
   std::vector<std::int64_t> index(shape.size());
-  for (double& value : rows) {
+  for (T& value : rows) {
     std::int64_t at = 0;
     for (std::size_t d = shape.size(); d-- > 0;) at = at * shape[d] + index[d];
     value = columns[std::size_t(at)];
@@ -196,7 +207,7 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
                                         [&](const auto& each) { return has_order && descr.substr(1) == each.name; });
   if (type == std::end(element_types))
     refuse(fmt::format("elements of type '{}' are not read; save them as float32", descr));
-  NumpyArray array{header.shape, {}};
+  NumpyArray array{header.shape, {}, {}};
   std::int64_t elements = 1;
   for (const std::int64_t extent : header.shape) {
     if (extent > 0 && elements > most_elements / extent) refuse("more elements than any real array has");
@@ -208,7 +219,12 @@ NumpyArray parse_npy(std::string_view bytes, std::string_view place) {
   array.values.reserve(std::size_t(elements));
   for (std::size_t e = 0; e < std::size_t(elements); ++e)
     array.values.push_back(type->read(data.data() + e * type->bytes, swap));
-  if (header.fortran_order) array.values = transposed(array.shape, array.values);
+  for (std::size_t e = 0; type->read_integer != nullptr && e < std::size_t(elements); ++e)
+    array.integers.push_back(type->read_integer(data.data() + e * type->bytes, swap));
+  if (header.fortran_order) {
+    array.values = transposed(array.shape, array.values);
+    if (!array.integers.empty()) array.integers = transposed(array.shape, array.integers);
+  }
   return array;
 }
 

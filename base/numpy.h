@@ -13,6 +13,8 @@ namespace graft::base {
 struct NumpyArray {
   std::vector<std::int64_t> shape;  // empty: a number
   std::vector<double> values;       // row-major, whatever order the file has
+  // Of a file of integers the same ones, exactly: double precision is not beyond 2^53. Those of uint64 modulo 2^64.
+  std::vector<std::int64_t> integers = {};
 };
 
 // One ".npy" file, formats 1.0 to 3.0: booleans, integers of up to 64 bits, floats of 16, 32 and 64 bits, either byte

@@ -77,8 +77,8 @@ class Flags final : public Options {
     });
   }
   void list(const std::string& name, std::vector<std::string>& value, const std::string& help, Need need) override {
-    add(name, "A,B,...", help, base::join(value, ","), need,
-        [&value, flag = "--" + name](const std::string& text) { value = words_of(flag, text); });
+    add_list(name, help, base::join(value, ","), need,
+             [&value](const std::vector<std::string>& words) { value = words; });
   }
   void texts(const std::string& name, std::vector<std::string>& value, const std::string& help) override {
     app_.add_option("--" + name, value, help)
@@ -89,8 +89,7 @@ class Flags final : public Options {
   }
   void list(const std::string& name, const std::string& standard,
             std::function<void(const std::vector<std::string>&)> take, const std::string& help) override {
-    add(name, "A,B,...", help, standard, optional,
-        [take = std::move(take), flag = "--" + name](const std::string& text) { take(words_of(flag, text)); });
+    add_list(name, help, standard, optional, std::move(take));
   }
   void text(const std::string& name, const std::string& standard, std::function<void(const std::string&)> take,
             const std::string& help) override {
@@ -131,6 +130,24 @@ class Flags final : public Options {
            std::function<void(const std::string&)> take) {
     CLI::Option* const added = app_.add_option_function<std::string>("--" + name, std::move(take), help);
     added->required(need == required)->type_name(type)->multi_option_policy(CLI::MultiOptionPolicy::Throw);
+    if (!standard.empty() && need == optional) added->default_str(standard);
+    known_.push_back("--" + name);
+  }
+
+  // Given several times, it is one list.
+  void add_list(const std::string& name, const std::string& help, const std::string& standard, Need need,
+                std::function<void(const std::vector<std::string>&)> take) {
+    CLI::Option* const added = app_.add_option_function<std::vector<std::string>>(
+        "--" + name,
+        [take = std::move(take), flag = "--" + name](const std::vector<std::string>& texts) {
+          std::vector<std::string> all;
+          for (const std::string& text : texts)
+            for (std::string& word : words_of(flag, text)) all.push_back(std::move(word));
+          take(all);
+        },
+        help);
+    added->required(need == required)->type_name("A,B,...")->expected(1);
+    added->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     if (!standard.empty() && need == optional) added->default_str(standard);
     known_.push_back("--" + name);
   }

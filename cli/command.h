@@ -40,6 +40,7 @@ class Options {
   virtual void number(const std::string& name, double& value, double least, const std::string& help) = 0;
   virtual void text(const std::string& name, std::string& value, const std::string& help, Need need = optional) = 0;
   // Words separated by commas; commas inside parentheses or brackets separate nothing: "matmul(m=1,n=2),resnet18.C2".
+  // Given several times, the flag is one list.
   virtual void list(const std::string& name, std::vector<std::string>& value, const std::string& help,
                     Need need = optional) = 0;
   // A flag that may be given several times, each time with one text.

@@ -72,12 +72,12 @@ int run(const Flags& flags, Session& session) {
   std::map<std::string, std::string> files;
   for (std::size_t o = 0; o < result.tensors.size(); ++o) {
     const codegen::Sequence::Tensor& tensor = result.tensors[o];
-    const std::vector<double> numbers = result.outputs[o].numbers();
+    const std::vector<double> numbers = codegen::numbers_from(result.outputs[o], tensor.dtype);
     std::string file;
     if (!flags.out.empty()) {
       file = fmt::format("{}.npy", codegen::identifier(tensor.name));
       if (files.contains(file)) file = fmt::format("{}_{}.npy", codegen::identifier(tensor.name), o);
-      files[file] = base::npy_of(tensor.shape, numpy_type(tensor.dtype), codegen::as_bytes(numbers, tensor.dtype));
+      files[file] = base::npy_of(tensor.shape, numpy_type(tensor.dtype), result.outputs[o]);
     }
     const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
     const auto text = [&](auto at) { return numbers.empty() ? std::string() : fmt::format("{:.6g}", *at); };

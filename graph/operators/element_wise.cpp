@@ -116,6 +116,20 @@ Meaning divided(const Call& call) {
   return {element_wise(expression, call.type(0), shape, value)};
 }
 
+// As C's fmod: exact for f32 with quotients below 2^57, for f64 with those below 2^53. In double precision a quotient
+// of f32 below 2^29 times the divisor is exact, so that large ones are reduced in two steps.
+std::string remainder(Expression& expression, const Axes& axes, const std::string& a, const std::string& b) {
+  const auto rest = [](const std::string& of, const std::string& by) {
+    const std::string first = fmt::format("({0} - floor({0} / {1}) * {1})", of, by);
+    return fmt::format("select({0} < {1}, {0}, select({2} < 0, {2} + {1}, select({2} >= {1}, {2} - {1}, {2})))", of, by,
+                       first);
+  };
+  const std::string dividend = fmt::format("abs(cast_f64({}))", a), divisor = fmt::format("abs(cast_f64({}))", b);
+  expression.stage("R", DType::f64, axes, rest(dividend, fmt::format("({} * 268435456)", divisor)));
+  const std::string size = rest(load("R", index_of(axes)), divisor);
+  return fmt::format("select({} < 0, neg({}), {})", a, size, size);
+}
+
 Meaning modulo(const Call& call) {
   call.same_types();
   const Shape shape = broadcast(shapes_of(call));
@@ -125,21 +139,25 @@ Meaning modulo(const Call& call) {
   const bool has_sign_of_dividend = call.integer("fmod", 0) != 0;
   if (codegen::is_floating(call.type(0))) {
     if (!has_sign_of_dividend) throw Malformed{"fmod is not 1, for floating point"};
-    value = fmt::format("{0} - {1} * select({0} / {1} < 0, neg(floor(neg({0} / {1}))), floor({0} / {1}))", a, b);
+    value = remainder(expression, axes_over(shape), a, b);
   } else if (has_sign_of_dividend)
     value = fmt::format("select({0} < 0, neg(neg({0}) % abs({1})), {0} % abs({1}))", a, b);
   return {element_wise(expression, call.type(0), shape, value)};
 }
 
-// Powers of integers are exact as far as double precision is.
+// Powers of integers are exact as far as double precision is; those by a fraction are cut off.
 Meaning power(const Call& call) {
   const Shape shape = broadcast(shapes_of(call));
   Expression expression(call);
   const std::string a = expression.broadcast(0, axes_over(shape)), b = expression.broadcast(1, axes_over(shape));
   const bool is_floating = codegen::is_floating(call.type(0));
-  const std::string value = is_floating ? fmt::format("pow({}, {})", a, b)
-                                        : fmt::format("cast_{}(round(pow(cast_f64({}), cast_f64({}))))",
-                                                      codegen::name_of(call.type(0)), a, b);
+  std::string value = fmt::format("pow({}, {})", a, b);
+  if (!is_floating) {
+    // What is not whole but for rounding is cut off.
+    expression.stage("P", DType::f64, axes_over(shape), fmt::format("pow(cast_f64({}), cast_f64({}))", a, b));
+    value = fmt::format("cast_{1}(select(abs({0} - round({0})) <= abs({0}) * 1e-14, round({0}), {0}))",
+                        load("P", index_of(axes_over(shape))), codegen::name_of(call.type(0)));
+  }
   return {element_wise(expression, call.type(0), shape, value)};
 }
 
@@ -362,8 +380,17 @@ Meaning converted(const Call& call, DType type, bool boolean, std::string_view a
   if (type == call.type(0) && !boolean && after == "$0") return {same_elements(call, call.shape(0))};
   Expression expression(call);
   const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
-  const std::string value =
-      boolean ? fmt::format("select({} != 0, 1, 0)", x) : fmt::format("cast_{}({})", codegen::name_of(type), x);
+  std::string value = fmt::format("cast_{}({})", codegen::name_of(type), x);
+  if (boolean) {
+    value = fmt::format("select({} != 0, 1, 0)", x);
+  } else if (codegen::is_floating(call.type(0)) && !codegen::is_floating(type)) {
+    // As onnxruntime on x86: the least number for what a conversion to 32 or 64 bits cannot hold; shorter integers are
+    // what remains of those of 32 bits.
+    const bool is_long = type == DType::i64;
+    const std::string wide = fmt::format("select(abs({0}) < {1}, cast_{2}({0}), -{1})", x,
+                                         is_long ? "9223372036854775808" : "2147483648", is_long ? "i64" : "i32");
+    value = codegen::bytes_of(type) < 4 ? fmt::format("cast_{}({})", codegen::name_of(type), wide) : wide;
+  }
   return {element_wise(expression, type, call.shape(0), filled(after, {{'0', value}}))};
 }
 

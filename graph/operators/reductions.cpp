@@ -154,10 +154,13 @@ Meaning position_of(const Call& call, std::string_view combine) {
   const std::string x = expression.operand(0, parts.index);
   const std::string& place = parts.reduced.front().name;
   expression.stage("M", call.type(0), parts.kept, x, combine, parts.reduced);
-  expression.stage(
-      "y", DType::i64, parts.kept,
-      fmt::format("select({} == {}, {}, {})", x, load("M", index_of(parts.kept)), place, is_last ? -1 : parts.count),
-      is_last ? "max=" : "min=", parts.reduced);
+  const std::string otherwise = std::to_string(is_last ? -1 : parts.count);
+  expression.stage("y", DType::i64, parts.kept,
+                   fmt::format("select({} == {}, {}, {})", x, load("M", index_of(parts.kept)), place,
+                               codegen::is_floating(call.type(0))  // NaN equals nothing
+                                   ? fmt::format("select({0} != {0}, {1}, {2})", x, place, otherwise)
+                                   : otherwise),
+                   is_last ? "max=" : "min=", parts.reduced);
   return {expression.result(DType::i64, parts.shape)};
 }
 Meaning position_of_largest(const Call& call) {

@@ -24,20 +24,36 @@ constexpr std::chrono::minutes most_time{30};  // of a check; emulated ones of l
 constexpr int bench_repetitions = 20;
 constexpr double bench_seconds = 1e-2;  // of a repetition
 
-using Inputs = std::map<std::string, codegen::Elements>;
+// By name: the numbers that a reference takes, and the bytes that a program does, in which integers of 64 bits are
+// exact.
+struct Inputs {
+  std::map<std::string, codegen::Elements> numbers;
+  std::map<std::string, std::string> bytes;
+};
+
+Inputs inputs_of(const codegen::Sequence& sequence, std::map<std::string, codegen::Elements> numbers) {
+  Inputs inputs{std::move(numbers), {}};
+  for (const codegen::Sequence::Tensor& input : sequence.inputs)
+    inputs.bytes[input.name] = inputs.numbers.at(input.name).bytes(input.dtype);
+  return inputs;
+}
+
+std::string bytes_of(const base::NumpyArray& array, codegen::DType type) {
+  if (type != codegen::DType::i64 || array.integers.empty()) return codegen::as_bytes(array.values, type);
+  return graph::known(type, array.shape, array.integers)->bytes;
+}
 
 std::vector<std::string> bytes_of(const codegen::Sequence& sequence, const Inputs& inputs) {
   std::vector<std::string> all;
-  for (const codegen::Sequence::Tensor& input : sequence.inputs)
-    all.push_back(inputs.at(input.name).bytes(input.dtype));
+  for (const codegen::Sequence::Tensor& input : sequence.inputs) all.push_back(inputs.bytes.at(input.name));
   return all;
 }
 
 // The consecutive outputs, as the program wrote them.
-std::vector<codegen::Elements> outputs_of(const codegen::Sequence& sequence, std::string_view bytes) {
-  std::vector<codegen::Elements> outputs;
+std::vector<std::string> outputs_of(const codegen::Sequence& sequence, std::string_view bytes) {
+  std::vector<std::string> outputs;
   for (const codegen::Sequence::Tensor& output : sequence.outputs) {
-    outputs.emplace_back(codegen::numbers_from(bytes.substr(0, std::size_t(output.bytes())), output.dtype));
+    outputs.emplace_back(bytes.substr(0, std::size_t(output.bytes())));
     bytes.remove_prefix(std::size_t(output.bytes()));
   }
   return outputs;
@@ -67,14 +83,17 @@ NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, co
     check.call = "the plan of memory";
     check.difference = "calls disturb each other's buffers";
   }
-  std::vector<codegen::Elements> got = outputs_of(look.sequence, all);
+  std::vector<codegen::Elements> got;
+  const std::vector<std::string> written = outputs_of(look.sequence, all);
+  for (std::size_t o = 0; o < written.size(); ++o)
+    got.emplace_back(codegen::numbers_from(written[o], look.sequence.outputs[o].dtype));
   graph::BufferElements buffers(network.plan);
   for (std::size_t b = 0; b < network.plan.buffers.size(); ++b) {
     const graph::Plan::Buffer& buffer = network.plan.buffers[b];
     if (buffer.where == graph::Plan::Buffer::Where::input && buffer.part_of < 0)
-      buffers.write(int(b), inputs.at(program.sequence.inputs[std::size_t(buffer.number)].name));
+      buffers.write(int(b), inputs.numbers.at(program.sequence.inputs[std::size_t(buffer.number)].name));
   }
-  const std::vector<codegen::Elements> expected = graph::reference(network.graph, inputs, place, monitor);
+  const std::vector<codegen::Elements> expected = graph::reference(network.graph, inputs.numbers, place, monitor);
   for (std::size_t o = 0; o < expected.size(); ++o)
     check.outputs.push_back(graph::output_error(program.sequence.outputs[o].name, got[o], expected[o]));
   for (std::size_t o = 0; o < got.size(); ++o) buffers.write(look.buffers[o], std::move(got[o]));
@@ -117,7 +136,8 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   const CodeRunner runner = runner_of(tuned.platform);
   out.check = runner.check;
   out.unchecked = runner.reason;
-  const Inputs inputs = graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor);
+  const Inputs inputs = inputs_of(
+      program.sequence, graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor));
   std::string outputs;
   if (runner.where) {
     outputs = run_on(runner, program.sequence, inputs, {0}, tuned.model.string(), monitor).outputs;
@@ -148,7 +168,8 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   const NetworkProgram program = program_of(tuned, "network", monitor);
   const CodeRunner runner = runner_of(tuned.platform);
   if (!runner.where) throw base::Failure(fmt::format("{} cannot be run here: {}", tuned.model.string(), runner.reason));
-  Inputs inputs = graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor);
+  Inputs inputs = inputs_of(program.sequence,
+                            graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor));
   for (const auto& [name, array] : request.inputs) {
     const auto at = std::find_if(program.sequence.inputs.begin(), program.sequence.inputs.end(),
                                  [&](const codegen::Sequence::Tensor& input) { return input.name == name; });
@@ -161,7 +182,8 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
     if (array.shape != at->shape)
       throw base::UserError("inputs", fmt::format("{} has the shape {}, the network takes {}", graph::in_quotes(name),
                                                   graph::to_text(array.shape), graph::to_text(at->shape)));
-    inputs[name] = codegen::Elements(codegen::numbers_from(codegen::as_bytes(array.values, at->dtype), at->dtype));
+    inputs.bytes[name] = bytes_of(array, at->dtype);
+    inputs.numbers[name] = codegen::Elements(codegen::numbers_from(inputs.bytes[name], at->dtype));
   }
   const tasks::ProgramRun run =
       run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
@@ -170,11 +192,8 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   out.where = runner.check;
   out.seconds = run.measurement.seconds;
   out.median_seconds = base::median(out.seconds);
-  const std::vector<codegen::Elements> got = outputs_of(program.sequence, run.outputs);
-  for (std::size_t o = 0; o < got.size(); ++o) {
-    out.tensors.push_back(program.sequence.outputs[o]);
-    out.outputs.push_back(got[o]);
-  }
+  out.tensors = program.sequence.outputs;
+  out.outputs = outputs_of(program.sequence, run.outputs);
   if (request.check) out.results = checked(runner, program, inputs, run.outputs, monitor);
   return out;
 }

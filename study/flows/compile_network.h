@@ -61,8 +61,8 @@ struct RunNetworkRequest {
 
 struct NetworkRun {
   std::vector<codegen::Sequence::Tensor> tensors;  // the outputs
-  std::vector<codegen::Elements> outputs;
-  std::vector<double> seconds;  // of one run, by repetition
+  std::vector<std::string> outputs;                // their bytes
+  std::vector<double> seconds;                     // of one run, by repetition
   double median_seconds = 0;
   std::string where;                    // "host", "qemu", "remote"
   std::optional<NetworkCheck> results;  // if it was checked

@@ -32,6 +32,14 @@ TEST(Numpy, ReadsEveryKindOfNumber) {
   EXPECT_EQ(values("<i8", "\xfe\xff\xff\xff\xff\xff\xff\xff"), Values{-2});
 }
 
+TEST(Numpy, IntegersAreExact) {
+  const std::string bytes("\x01\0\0\0\0\0\x20\0\xff\xff\xff\xff\xff\xff\xff\x7f", 16);
+  const std::vector<std::int64_t> beyond_doubles{(std::int64_t(1) << 53) + 1, INT64_MAX};
+  EXPECT_EQ(parse_npy(npy("<i8", {2}, bytes), "a").integers, beyond_doubles);
+  EXPECT_EQ(parse_npy(npy("|i1", {2, 2}, "\1\3\2\xff", true), "a").integers, (std::vector<std::int64_t>{1, 2, 3, -1}));
+  EXPECT_TRUE(parse_npy(npy("<f4", {1}, std::string(4, '\0')), "a").integers.empty());
+}
+
 TEST(Numpy, OrderOfTheFileIsRowMajorAfterwards) {
   const NumpyArray plain = parse_npy(npy("|u1", {2, 3}, "\1\2\3\4\5\6"), "a");
   EXPECT_EQ(plain.shape, (std::vector<std::int64_t>{2, 3}));

@@ -199,6 +199,13 @@ TEST(Lists, HoldExpressionsOfSeveralLines) {
   EXPECT_GE(texts, 6);
 }
 
+TEST(Lists, OfAFlagGivenSeveralTimesAreOne) {
+  const std::string data = std::string(GRAFT_SOURCE_DIR) + "/datasets/shipped/model-haswell.h5";
+  const base::Finished finished = graft({"train", data, "--out", "never.h5", "--workloads", "resnet18.C2,resnet18.C3",
+                                         "--workloads", "matmul(m=3,n=5,k=7)"});
+  EXPECT_NE(finished.err.find("--workloads: no row is of 'matmul(m=3,n=5,k=7"), std::string::npos) << finished.err;
+}
+
 // A message is read by people: what they wrote comes back, but not 4 kB of it.
 TEST(Refusals, DoNotEchoLongWorkloads) {
   const std::string name(4000, 'f');

@@ -302,6 +302,8 @@ TEST(Operators, InverseAndHyperbolicFunctions) {
 }
 
 TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
+  expect_near(result_of({"Mod", {{3}, {3}}, {file::attribute("fmod", 1)}}, {{1e8, -1125899906842624, 5}, {3, 7, INFINITY}}),
+              {1, -4, 5}, "fmod of large quotients");
   expect_near(result_of({"Mod", {{4}, {4}}, {file::attribute("fmod", 1)}}, {{5.5, -5.5, 5.5, -6}, {2, 2, -2, -4}}),
               {1.5, -1.5, 1.5, -2}, "remainder");
 }

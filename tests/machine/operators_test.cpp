@@ -45,6 +45,11 @@ constexpr const char* workloads[] = {
     "input A[50] : i8; output Y[i] : i8 = select(A[i] < 3, abs(A[i]), A[i]) where i=50",
     "input A[5,77] : i8; output S[i] : i32 += A[i,l] * A[i,l] where i=5, l=77",
     "input A[5,77] : f64; input B[77] : f64; output S[i] : f64 max= A[i,l] - B[l] where i=5, l=77",
+    // NaN in three of six rows.
+    "input A[6,50]; N[i,j] = select(j == 5 * i - 15, (A[i,j] - A[i,j]) / (A[i,j] - A[i,j]), A[i,j]); "
+    "M[i] max= N[i,l]; L[i] min= N[i,l]; output Y[i,j] = max(N[i,j], 0) + min(0.5, N[i,j]) + exp(N[i,j]); "
+    "output Z[i,j] = max(N[i,j], A[i,j]) + min(A[i,j], N[i,j]); output W[i,j] = M[i] - L[i] + A[i,j] "
+    "where i=6, j=50, l=50",
 };
 
 TEST(Operators, PlainProgramsComputeTheReference) {
