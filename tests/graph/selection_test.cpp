@@ -50,7 +50,7 @@ TEST(Selection, UpdatesOfElementsAreAtTheirIndices) {
   const auto run = [&](const std::string& reduction) {
     file::GraphFile file;
     file.input("x", {3, 2}).input("i", {2, 2}, file::i64).input("u", {2, 2});
-    file.node("ScatterElements", {"x", "i", "u"}, {"y"}, {attribute("reduction", reduction)}).output("y");
+    file.node("ScatterElements", {"x", "i", "u"}, {"y"}, {attribute("reduction", reduction.c_str())}).output("y");
     return outputs_of(file, {{"x", Elements(x)}, {"i", Elements(indices)}, {"u", Elements(u)}})[0];
   };
   EXPECT_EQ(run("none"), (Elements{10, 2, 3, 4, 30, 40}));  // the last one of a place
@@ -68,7 +68,7 @@ TEST(Selection, UpdatesOfRowsAreAtTheirIndices) {
   EXPECT_EQ(outputs[0], (Elements{20, 21, 3, 4, 30, 31}));
   file::GraphFile whole;
   whole.input("x", {2, 2}).integers("i", {2, 2}, {0, 1, -1, 0}).input("u", {2});
-  whole.node("ScatterND", {"x", "i", "u"}, {"y"}, {attribute("reduction", std::string("add"))}).output("y");
+  whole.node("ScatterND", {"x", "i", "u"}, {"y"}, {attribute("reduction", "add")}).output("y");
   EXPECT_EQ(outputs_of(whole, {{"x", {1, 2, 3, 4}}, {"u", {10, 20}}})[0], (Elements{1, 12, 23, 4}));
 }
 
