@@ -196,6 +196,23 @@ Graph fused_convolution(const Call& call) {
   return std::move(body).results({activated(body, y)});
 }
 
+// The mean of powers in each window, times their number.
+Graph norm_of_windows(const Call& call) {
+  const double p = double(call.integer("p", 2));
+  if (p < 1) throw Malformed{fmt::format("p is {}", p)};
+  if (call.integer("ceil_mode", 0) != 0) throw Unsupported{"ceil_mode"};
+  Body body(call);
+  const Part x = body.operand(0);
+  const Part powers = p == 2 ? x * x : body.node("Pow", {body.node("Abs", {x}), body.number(p, call.type(0))});
+  Body::Attributes attributes = kept(call, {"auto_pad", "dilations", "kernel_shape", "pads", "strides"});
+  attributes["count_include_pad"] = one;
+  const List extents = call.list("kernel_shape").value_or(List());
+  const double count = double(product(extents, 0, extents.size()));
+  const Part sum = body.node("AveragePool", {powers}, std::move(attributes)) * body.number(count, call.type(0));
+  return std::move(body).results(
+      {p == 2 ? body.node("Sqrt", {sum}) : body.node("Pow", {sum, body.number(1 / p, call.type(0))})});
+}
+
 List channels_last(std::int64_t rank, bool is_back) {
   List order = {0};
   if (!is_back) order.push_back(rank - 1);
@@ -284,6 +301,7 @@ std::vector<Row> composed_rows() {
       composed("MeanVarianceNormalization", 1, 1, "axes", mean_and_variance),
       composed("LpNormalization", 1, 1, "axis p", by_norm),
       composed("GlobalLpPool", 1, 1, "p", global_norm),
+      composed("LpPool", 1, 1, windows + "ceil_mode p", norm_of_windows),
       composed("Swish", 1, 1, "alpha", swish_of(1)),
       composed("com.microsoft.QuickGelu", 1, 1, "alpha", swish_of(1.702)),
       composed("com.microsoft.Gelu", 1, 1, "", gelu_of("none")),
