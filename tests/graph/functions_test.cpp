@@ -292,13 +292,202 @@ TEST(Compositions, PositionsTurnPairs) {
               pairs);
 }
 
+// Of operands of other types than f32, by name; results as numbers.
+Numbers result_of(const One& one, const std::vector<std::pair<Shape, int>>& operands,
+                  const std::vector<Numbers>& given) {
+  file::GraphFile graph;
+  std::vector<std::string> names;
+  std::map<std::string, Elements> inputs;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    names.push_back(given[i].empty() ? "" : "x" + std::to_string(i));
+    if (names.back().empty()) continue;
+    graph.input(names.back(), operands[i].first, operands[i].second);
+    inputs[names.back()] = given[i];
+  }
+  graph.node(one.operation, names, {"y"}, one.attributes).output("y");
+  const Elements is = file::results(graph, inputs, one.version).front();
+  Numbers numbers;
+  for (std::size_t e = 0; e < is.size(); ++e) numbers.push_back(is[e]);
+  return numbers;
+}
+
+TEST(Compositions, Activations) {
+  const Numbers x = counted(6), bias = {0.5, -1, 2};
+  const auto tangent = [](double v) {
+    return 0.5 * v * (1 + std::tanh(0.7978845608028654 * (v + 0.044715 * v * v * v)));
+  };
+  Numbers exact, fast, quick, swish;
+  for (std::size_t i = 0; i < 6; ++i) {
+    const double v = x[i] + bias[i % 3];
+    exact.push_back(0.5 * v * (1 + std::erf(v / std::sqrt(2.0))));
+    fast.push_back(tangent(v));
+    quick.push_back(x[i] / (1 + std::exp(double(-1.702F) * x[i])));
+    swish.push_back(x[i] / (1 + std::exp(-0.5 * x[i])));
+  }
+  expect_near(results_of({"com.microsoft.BiasGelu", {}}, {{2, 3}, {3}}, {x, bias})[0], exact);
+  expect_near(results_of({"com.microsoft.FastGelu", {}}, {{2, 3}, {3}}, {x, bias})[0], fast);
+  expect_near(results_of({"com.microsoft.QuickGelu", {}}, {{2, 3}}, {x})[0], quick);
+  expect_near(results_of({"Swish", {file::attribute("alpha", 0.5)}, 24}, {{2, 3}}, {x})[0], swish);
+}
+
+TEST(Compositions, ProductsOfTurnedMatrices) {
+  // a[l][b][i], w[b][j][l].
+  const Numbers a = counted(12), w = counted(16, 0.5);
+  Numbers expected;
+  for (std::size_t b = 0; b < 2; ++b)
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 4; ++j) {
+        double sum = 0;
+        for (std::size_t l = 0; l < 2; ++l) sum += a[(l * 2 + b) * 3 + i] * w[(b * 4 + j) * 2 + l];
+        expected.push_back(0.5 * sum);
+      }
+  expect_near(results_of({"com.microsoft.FusedMatMul",
+                          {file::attribute("alpha", 0.5), file::attribute("transA", 1), file::attribute("transB", 1),
+                           file::attribute("transBatchA", 1)}},
+                         {{2, 2, 3}, {2, 4, 2}}, {a, w})[0],
+              expected);
+}
+
+TEST(Compositions, WindowsWithMore) {
+  const Numbers x = counted(4), w = {2, -1}, bias = {0.5, 0}, other = counted(8, 0.5);
+  Numbers expected;
+  for (std::size_t k = 0; k < 2; ++k)
+    for (std::size_t p = 0; p < 4; ++p) expected.push_back(std::max(0.0, x[p] * w[k] + bias[k] + other[k * 4 + p]));
+  expect_near(results_of({"com.microsoft.FusedConv", {file::attribute("activation", "Relu")}},
+                         {{1, 1, 2, 2}, {2, 1, 1, 1}, {2}, {1, 2, 2, 2}}, {x, w, bias, other})[0],
+              expected);
+  const Numbers bytes = {1, 9, 4, 3, 7, 2, 8, 5};
+  EXPECT_EQ(result_of({"com.microsoft.NhwcMaxPool", {file::attribute("kernel_shape", std::vector<std::int64_t>{2, 2})}},
+                      {{{1, 2, 2, 2}, file::u8}}, {bytes}),
+            (Numbers{8, 9}));
+}
+
+TEST(Compositions, AttentionOfOnnxruntime) {
+  // Two heads of two places, with a cache of one key; the last key of two new ones is masked.
+  const Plain plain{2, 2, 2, 3, 2, 2};
+  const Numbers q = counted(8), k = counted(8, 0.5), v = counted(8, 0.125), past = counted(4, 0.75);
+  // [rows][head][place] by heads, after the cache.
+  const auto by_head = [](const Numbers& x, const Numbers& cached) {
+    Numbers all;
+    for (std::size_t h = 0; h < 2; ++h) {
+      if (!cached.empty()) all.insert(all.end(), {cached[h * 2], cached[h * 2 + 1]});
+      for (std::size_t row = 0; row < 2; ++row) all.insert(all.end(), {x[row * 4 + h * 2], x[row * 4 + h * 2 + 1]});
+    }
+    return all;
+  };
+  const auto by_row = [](const Numbers& y) {
+    Numbers all;
+    for (std::size_t row = 0; row < 2; ++row)
+      for (std::size_t h = 0; h < 2; ++h) all.insert(all.end(), {y[h * 4 + row * 2], y[h * 4 + row * 2 + 1]});
+    return all;
+  };
+  const Numbers masked = {0, 0, -10000, 0, 0, -10000}, causal = {0, 0, -INFINITY, 0, 0, 0};
+  const double scale = 1 / std::sqrt(2.0);
+  const auto expected = [&](const Numbers& mask) {
+    return by_row(plain.results(by_head(q, {}), by_head(k, past), by_head(v, past), mask, scale, 0));
+  };
+  const Shape x = {1, 2, 4}, cache = {1, 2, 1, 2};
+  const std::vector<std::pair<Shape, int>> types = {{x, file::f32},     {x, file::f32},      {x, file::f32},
+                                                    {{}, file::f32},    {{1, 3}, file::i32}, {{}, file::f32},
+                                                    {cache, file::f32}, {cache, file::f32}};
+  const One one{"com.microsoft.MultiHeadAttention", {file::attribute("num_heads", 2)}};
+  const Numbers with_mask = result_of(one, types, {q, k, v, {}, {1, 1, 0}, {}, past, past});
+  expect_near(Elements(with_mask), expected(masked));
+  const One in_order{one.operation, {file::attribute("num_heads", 2), file::attribute("unidirectional", 1)}};
+  expect_near(Elements(result_of(in_order, types, {q, k, v, {}, {}, {}, past, past})), expected(causal));
+  // The same of one input: queries, keys and values are parts of it.
+  Numbers input, weights(144, 0), caches = past;
+  caches.insert(caches.end(), past.begin(), past.end());
+  for (std::size_t row = 0; row < 2; ++row)
+    for (const Numbers* part : {&q, &k, &v})
+      input.insert(input.end(), part->begin() + std::ptrdiff_t(row * 4), part->begin() + std::ptrdiff_t(row * 4 + 4));
+  for (std::size_t d = 0; d < 12; ++d) weights[d * 13] = 1;
+  expect_near(Elements(result_of({"com.microsoft.Attention", {file::attribute("num_heads", 2)}},
+                                 {{{1, 2, 12}, file::f32},
+                                  {{12, 12}, file::f32},
+                                  {{12}, file::f32},
+                                  {{1}, file::i32},
+                                  {{2, 1, 2, 1, 2}, file::f32}},
+                                 {input, weights, Numbers(12, 0), {2}, caches})),
+              expected(masked));
+}
+
+TEST(Compositions, RowsOfTablesAreNormalised) {
+  const Numbers words = counted(12), places = counted(8, 0.5), scale = {1, 2, -1, 0.5}, shift = {0, 1, 0, -1};
+  Numbers expected;
+  const std::size_t chosen[] = {2, 0};
+  for (std::size_t row = 0; row < 2; ++row) {
+    Numbers sum;
+    double mean = 0, variance = 0;
+    for (std::size_t c = 0; c < 4; ++c) sum.push_back(words[chosen[row] * 4 + c] + places[row * 4 + c]);
+    for (const double one : sum) mean += one / 4;
+    for (const double one : sum) variance += (one - mean) * (one - mean) / 4;
+    for (std::size_t c = 0; c < 4; ++c)
+      expected.push_back((sum[c] - mean) / std::sqrt(variance + 0.5) * scale[c] + shift[c]);
+  }
+  const Shape row = {4};
+  expect_near(Elements(result_of({"com.microsoft.EmbedLayerNormalization", {file::attribute("epsilon", 0.5)}},
+                                 {{{1, 2}, file::i32},
+                                  {{}, file::i32},
+                                  {{3, 4}, file::f32},
+                                  {{2, 4}, file::f32},
+                                  {{}, file::f32},
+                                  {row, file::f32},
+                                  {row, file::f32}},
+                                 {{2, 0}, {}, words, places, {}, scale, shift})),
+              expected);
+}
+
+TEST(Compositions, QuantisedOnes) {
+  const Numbers a = {1, 2, 3, 4, 5, 6}, b = {1, -1, 2, -2, 3, -3};
+  Numbers expected;
+  for (std::size_t i = 0; i < 2; ++i)
+    for (std::size_t j = 0; j < 2; ++j) {
+      double sum = 0;
+      for (std::size_t l = 0; l < 3; ++l) sum += (a[i * 3 + l] - 1) * (b[l * 2 + j] - 1);
+      expected.push_back(sum * 0.5 * 0.25 + (j == 0 ? 1 : -1));
+    }
+  const std::pair<Shape, int> number = {{}, file::f32}, left = {{2, 3}, file::u8}, right = {{3, 2}, file::i8};
+  expect_near(Elements(result_of({"com.microsoft.MatMulIntegerToFloat", {}},
+                                 {left, right, number, number, {{}, file::u8}, {{}, file::i8}, {{2}, file::f32}},
+                                 {a, b, {0.5}, {0.25}, {1}, {1}, {1, -1}})),
+              expected);
+  // From 0 to 255, which the range of the input makes steps of one.
+  expect_near(Elements(result_of({"com.microsoft.DynamicQuantizeMatMul", {}}, {{{1, 3}, file::f32}, right, number},
+                                 {{0, 255, 10.25}, b, {0.5}})),
+              {0.5 * (2 * 255 + 30), 0.5 * (-2 * 255 - 30)});
+  const std::pair<Shape, int> byte = {{}, file::u8}, bytes = {{3}, file::u8};
+  EXPECT_EQ(result_of({"com.microsoft.QLinearLeakyRelu", {file::attribute("alpha", 0.5)}},
+                      {bytes, number, byte, number, byte}, {{2, 10, 14}, {0.5}, {10}, {1}, {20}}),
+            (Numbers{18, 20, 22}));
+  EXPECT_EQ(result_of({"com.microsoft.QLinearConcat", {file::attribute("axis", 0)}},
+                      {number, byte, bytes, number, byte, bytes, number, byte},
+                      {{1}, {5}, {1, 2, 3}, {2}, {0}, {10, 11, 12}, {1}, {10}}),
+            (Numbers{7, 9, 11, 5, 6, 7}));
+}
+
+TEST(Compositions, NormsAndDiagonals) {
+  const Numbers x = {3, 4, 0, 0, -6, 8};
+  expect_near(results_of({"LpNormalization", {}}, {{3, 2}}, {x})[0], {0.6, 0.8, 0, 0, -0.6, 0.8});
+  expect_near(results_of({"GlobalLpPool", {file::attribute("p", 1)}}, {{1, 3, 2}}, {x})[0], {7, 0, 14});
+  expect_near(results_of({"MeanVarianceNormalization", {file::attribute("axes", std::vector<std::int64_t>{1})}},
+                         {{3, 2}}, {x})[0],
+              {-1, 1, 0, 0, -1, 1});
+  expect_near(results_of({"EyeLike", {file::attribute("k", 1)}}, {{2, 3}}, {x})[0], {0, 1, 0, 0, 0, 1});
+  EXPECT_EQ(
+      result_of({"TensorScatter", {file::attribute("mode", "circular")}, 24},
+                {{{2, 3, 1}, file::f32}, {{2, 2, 1}, file::f32}, {{2}, file::i64}}, {x, {10, 20, 30, 40}, {1, 2}}),
+      (Numbers{3, 10, 20, 40, -6, 30}));
+}
+
 TEST(Compositions, BadOperandsAreRefused) {
   const auto said = [](const One& one, const std::vector<Shape>& shapes) {
     return refusal([&] { graph_of(one, shapes); });
   };
   EXPECT_TRUE(contains(said({"Attention", {}}, {{1, 3, 3, 2}, {1, 2, 5, 2}, {1, 2, 5, 3}}), "3 heads in 2 groups"));
   EXPECT_TRUE(contains(said({"Attention", {}}, {{1, 3, 4}, {1, 3, 4}, {1, 3, 4}}), "4 places in 0 heads"));
-  EXPECT_TRUE(contains(said({"Attention", {}}, {{1, 2, 3, 2}, {1, 2, 5, 2}, {1, 2, 5, 3}, {2, 5}}), "do not broadcast"));
+  EXPECT_TRUE(
+      contains(said({"Attention", {}}, {{1, 2, 3, 2}, {1, 2, 5, 2}, {1, 2, 5, 3}, {2, 5}}), "do not broadcast"));
   EXPECT_TRUE(contains(said({"RotaryEmbedding", {}}, {{1, 1, 2, 4}, {1, 2, 3}, {1, 2, 3}}), "3 cosines for 4 of 4"));
   EXPECT_TRUE(contains(said({"RMSNormalization", {file::attribute("stash_type", 16)}}, {{2, 4}, {4}}), "stash_type"));
   EXPECT_TRUE(
