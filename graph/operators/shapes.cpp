@@ -2,9 +2,11 @@
 // computed like everything else once its operands are constants (fold.h).
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <string>
 #include <utility>
 
+#include "graph/onnx.h"
 #include "graph/operators/call.h"
 
 namespace graft::graph {
@@ -93,10 +95,34 @@ Meaning places(const Call& call) {
   return {constant(known(DType::i64, {std::int64_t(shape.size()), std::int64_t(columns.size())}, rows))};
 }
 
+// Weights of the samples of a frame: a sum of cosines.
+struct Cosines {
+  std::string_view name;
+  double level, first, second;
+};
+constexpr Cosines cosines[] = {
+    {"HannWindow", 0.5, 0.5, 0}, {"HammingWindow", 25.0 / 46, 21.0 / 46, 0}, {"BlackmanWindow", 0.42, 0.5, 0.08}};
+
+Meaning frame_weights(const Call& call, const Cosines& of) {
+  const std::vector<std::int64_t> given = call.integers(0);
+  if (given.size() != 1 || given.front() < 1 || given.front() > most_elements)
+    throw Malformed{fmt::format("its size is {}", to_text(given))};
+  const auto type = type_of_onnx(call.integer("output_datatype", 1));
+  if (!type || !codegen::is_floating(*type)) throw Unsupported{"a type other than floating point"};
+  const std::int64_t size = given.front(), steps = call.integer("periodic", 1) != 0 ? size : size - 1;
+  if (steps == 0) throw Unsupported{"a symmetric window of one element"};
+  std::vector<double> numbers;
+  for (std::int64_t n = 0; n < size; ++n) {
+    const double angle = 2 * std::numbers::pi * double(n) / double(steps);
+    numbers.push_back(of.level - of.first * std::cos(angle) + of.second * std::cos(2 * angle));
+  }
+  return {constant(known(*type, {size}, codegen::Elements(numbers)))};
+}
+
 }  // namespace
 
 std::vector<Row> shape_rows() {
-  return {
+  std::vector<Row> rows = {
       {"Constant", 0, 0, "value value_float value_floats value_int value_ints", stored},
       {"Shape", 1, 1, "end start", shape_of},
       {"Size", 1, 1, "", size_of},
@@ -104,6 +130,10 @@ std::vector<Row> shape_rows() {
       {"Range", 3, 3, "", range},
       {"NonZero", 1, 1, "", places},
   };
+  for (const Cosines& each : cosines)
+    rows.push_back(
+        {each.name, 1, 1, "output_datatype periodic", [&each](const Call& call) { return frame_weights(call, each); }});
+  return rows;
 }
 
 }  // namespace graft::graph

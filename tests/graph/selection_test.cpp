@@ -85,4 +85,18 @@ TEST(Selection, WhatDoesNotFitIsRefused) {
   EXPECT_THROW(outputs_of(shapes, {}), graft::base::UserError);
 }
 
+// Constants once they are folded; a window of no samples, and one whose angle is 0 / 0, are refused.
+TEST(Selection, WeightsOfFrames) {
+  const auto of = [](std::int64_t size, int periodic) {
+    file::GraphFile file;
+    file.integers("n", {}, {size}).node("HannWindow", {"n"}, {"y"}, {attribute("periodic", periodic)}).output("y");
+    return outputs_of(file, {})[0];
+  };
+  const Elements periodic = of(4, 1), symmetric = of(4, 0);
+  EXPECT_NEAR(periodic[1], 0.5, 1e-7);
+  EXPECT_NEAR(symmetric[1], 0.75, 1e-7);
+  EXPECT_THROW(of(0, 1), graft::base::UserError);
+  EXPECT_THROW(of(1, 0), graft::base::UserError);
+}
+
 }  // namespace
