@@ -221,7 +221,7 @@ class Folder {
     return made(scope, of, "Reshape", {{"allowzero", std::int64_t(1)}}, {value, constant(known_vector(shape))});
   }
 
-  // Values one after the other along an axis: many are put together in several steps.
+  // Values in order along an axis: many are put together in several steps.
   int concatenated(const Scope& scope, const Node& of, std::vector<int> values, std::int64_t axis) {
     while (values.size() > 1) {
       std::vector<int> together;
@@ -560,7 +560,7 @@ class Folder {
 
   // ---- recurrent layers
 
-  // Whether a layer of many steps became layers of few, one after the other; one of two directions is two layers.
+  // Whether a layer of many steps became consecutive layers of few; one of two directions is two layers.
   bool recurrent(Scope& scope, const Node& node, const Node& moved) {
     if (node.operation != "LSTM" && node.operation != "GRU" && node.operation != "RNN") return false;
     const auto operands = operands_of(result_, moved);
@@ -573,7 +573,7 @@ class Folder {
     if (steps <= most_steps) return false;
     std::vector<std::string> directions = {attribute_of(scope, node, "direction", std::string("forward"))};
     if (directions.front() == "bidirectional") directions = {"forward", "reverse"};
-    // Of parameters, one function takes those that others leave.
+    // One function takes the parameters that others leave.
     const bool has_parameters =
         node.attributes.contains("activation_alpha") || node.attributes.contains("activation_beta");
     if (directions.size() == 2 && has_parameters) return false;

@@ -33,8 +33,8 @@ constexpr std::size_t most_stages = 8;
 // Values that one kernel puts together, at most: it may have 64 operands.
 constexpr std::size_t most_copied = 32;
 
-// A value of which so many rows are read one by one, as by the rounds of a loop, is stored with rows that begin at
-// multiples of the alignment: each is a view then, and equal rounds are one kernel.
+// A value of which at least this number of rows are read one by one, as by the rounds of a loop, is stored with rows
+// that begin at multiples of the alignment: each is a view then, and equal rounds are one kernel.
 constexpr std::int64_t least_rows = 4;
 
 struct Working {

@@ -38,7 +38,7 @@ struct Node {
   std::map<std::string, Attribute> attributes;
   std::vector<int> operands;  // values; -1: left out
   std::vector<int> results;   // values; -1: not wanted
-  // Of a function that the file defines: what it computes of its operands.
+  // What a function that the file defines computes of its operands.
   std::shared_ptr<const Graph> body = nullptr;
   int version = 0;  // of ONNX's operators; 0: that of its graph
 };

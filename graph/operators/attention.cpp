@@ -200,7 +200,7 @@ class OnnxAttention {
     return by_heads(body_, body_.operand(operand), shape[0], shape[1], heads, divided(shape[2], heads));
   }
 
-  // Of the mask, which may name fewer keys than there are: the others are masked.
+  // The mask may name fewer keys than there are: the others are masked.
   Shaped given_bias() {
     Shape shape = of_four(call_.shape(3));
     const bool is_boolean = call_.type(3) == DType::u8;
@@ -246,7 +246,7 @@ Graph attention(const Call& call) {
 
 // ---- onnxruntime's own ----
 
-// Of a mask of keys: lengths [batch], ends and begins [2*batch], [batch,total] or [batch,length,total].
+// A mask of keys: lengths [batch], ends and begins [2*batch], [batch,total] or [batch,length,total].
 Shaped padding(Body& body, int operand, const Attended& of, double filter) {
   const Call& call = body.call();
   const Shape& shape = call.shape(operand);

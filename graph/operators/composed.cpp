@@ -53,7 +53,7 @@ Graph root_mean_square(const Call& call) {
   return std::move(body).results({y, inverse});
 }
 
-// Of the sum of the input, another one, and a bias: scale, shift and bias are operands `scale`, and after it.
+// The sum of the input, another one, and a bias, normalised: scale, shift and bias are operands `scale`, and after it.
 Graph after_sum(const Call& call, bool has_mean) {
   Body body(call);
   const Part x = body.operand(0), scale = body.operand(2), shift = has_mean ? body.operand(3) : Part{},

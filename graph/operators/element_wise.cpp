@@ -341,7 +341,7 @@ const std::vector<Staged>& staged() {
        {{'e', "exp(0.5 * abs($0))"},
         {'b', "0.5 * $e * $e - 0.5 / $e / $e"},
         {'y', fmt::format("select(abs($0) < 1, $0 * {}, select($0 < 0, neg($b), $b))", signed_sinh)}}},
-      // The square of more than 1e9 may overflow, and 1 beside it is nothing.
+      // The square of more than 1e9 may overflow, and 1 added to it changes nothing.
       by_logarithm("Asinh", "select(abs($0) > 1e9, log(abs($0)) + 0.6931471805599453, 0)",
                    "abs($0) + $0 * $0 / (1 + sqrt(1 + $0 * $0))",
                    "select(abs($0) > 1e9, select($0 < 0, neg($a), $a), select($0 < 0, neg($l), $l))"),

@@ -440,7 +440,7 @@ Meaning one_hot(const Call& call) {
                                    expression.operand(2, {"1"}), expression.operand(2, {"0"})))};
 }
 
-// Of each sequence of a batch the first steps, as many as its length says, from the last to the first.
+// The first steps of each sequence of a batch, as many as its length says, from the last to the first.
 Meaning reverse_sequence(const Call& call) {
   const int time = call.axis(call.integer("time_axis", 0), call.rank(0));
   const int batch = call.axis(call.integer("batch_axis", 1), call.rank(0));

@@ -66,7 +66,7 @@ Taps taps_of(const Settings& settings, std::size_t dimension, std::int64_t input
   const double reach = settings.mode == "linear" ? 1 : 2, stretch = settings.is_antialiased ? std::min(scale, 1.0) : 1;
   Taps taps;
   taps.each = settings.mode == "nearest" ? 1 : std::int64_t(std::ceil(2 * reach / stretch));
-  if (taps.each * output > most) throw Unsupported{"means of so many elements"};
+  if (taps.each * output > most) throw Unsupported{"means of more than 2^20 elements"};
   for (std::int64_t y = 0; y < output; ++y) {
     const double place = place_of(settings, dimension, float(y), float(input), float(output), float(scale));
     if (settings.coordinates == "tf_crop_and_resize") taps.is_outside.push_back(place != inside(place) ? 1 : 0);

@@ -155,7 +155,7 @@ struct One {
   int version = 23;
 };
 
-// Of operands x0, x1, ...
+// A graph of operands x0, x1, ...
 Graph graph_of(const One& one, const std::vector<Shape>& shapes, std::size_t results = 1) {
   file::GraphFile graph;
   std::vector<std::string> names, outputs;
@@ -292,7 +292,7 @@ TEST(Compositions, PositionsTurnPairs) {
               pairs);
 }
 
-// Of operands of other types than f32, by name; results as numbers.
+// For operands of other types than f32, by name; results as numbers.
 Numbers result_of(const One& one, const std::vector<std::pair<Shape, int>>& operands,
                   const std::vector<Numbers>& given) {
   file::GraphFile graph;

@@ -721,7 +721,7 @@ TEST(Operators, RecurrentLayersOfSequencesOfSeveralLengths) {
     }
 }
 
-// Layers of many steps are layers of few, one after the other: each step is what it would be alone.
+// Layers of many steps are consecutive layers of few: each step is what it would be alone.
 TEST(Operators, RecurrentLayersOfManySteps) {
   constexpr std::int64_t steps = 100, units = 3;
   const auto layer = [&](const std::string& operation, std::int64_t from, std::int64_t to, const std::string& before) {
