@@ -13,7 +13,7 @@ namespace graft::base {
 struct NumpyArray {
   std::vector<std::int64_t> shape;  // empty: a number
   std::vector<double> values;       // row-major, whatever order the file has
-  // Of a file of integers the same ones, exactly: double precision is not beyond 2^53. Those of uint64 modulo 2^64.
+  // The same numbers of a file of integers, exactly: double precision is not beyond 2^53. uint64 is modulo 2^64.
   std::vector<std::int64_t> integers = {};
 };
 

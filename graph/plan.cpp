@@ -54,6 +54,10 @@ class Planner {
       to.number = int(o);
       to.value = output;
       to.known = nullptr;
+      if (elements_of(to.shape) == 0) {  // nothing to copy
+        plan_.buffers.push_back(std::move(to));
+        continue;
+      }
       Plan::Call call;
       call.operands = {from};
       call.result = int(plan_.buffers.size());

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/within.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
@@ -225,10 +226,12 @@ inline void expect_as_reference(const LoopProgram& program, const Computation& w
     const std::size_t t = tensors[b];
     if (what.tensors[t].role != Role::output) continue;
     for (std::size_t i = 0; i < got[b].size(); ++i)
-      ASSERT_LE(std::abs(got[b][i] - expected.tensors[t][i]),
-                program.amplification *
-                    tolerance(what.tensors[t].dtype, expected.reduction_length[t], expected.magnitude[t][i]))
-          << what.tensors[t].name << "[" << i << "]\n"
+      ASSERT_TRUE(base::within(got[b][i], expected.tensors[t][i],
+                               program.amplification * tolerance(what.tensors[t].dtype, expected.reduction_length[t],
+                                                                 expected.magnitude[t][i]),
+                               largest(what.tensors[t].dtype)))
+          << got[b][i] << " instead of " << expected.tensors[t][i] << " at " << what.tensors[t].name << "[" << i
+          << "]\n"
           << to_text(program);
   }
 }

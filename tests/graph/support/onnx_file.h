@@ -79,7 +79,7 @@ inline std::string graph_attribute(std::string_view name, std::string_view conte
   return bytes(1, name) + bytes(6, content) + integer(20, 5);
 }
 
-// Of another domain than ONNX's own: "domain.Name".
+// An operator of another domain than ONNX's own: "domain.Name".
 inline std::string node_bytes(std::string_view operation, const std::vector<std::string>& operands,
                               const std::vector<std::string>& results, const std::vector<std::string>& attributes = {},
                               std::string_view name = "") {
