@@ -18,7 +18,7 @@ struct Settings {
   std::vector<double> begins = {}, ends = {};  // its part of each dimension, from 0 to 1
   double cubic = -0.75;
   bool excludes_outside = false;
-  bool is_antialiased = false;  // where fewer elements result, each is a mean of all that it stands for
+  bool is_antialiased = false;  // where fewer elements result, each is a mean of all that it covers
 };
 
 // Where element `at` of the result is in the operand: in single precision and with the result's length in whole

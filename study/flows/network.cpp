@@ -133,11 +133,12 @@ void check_fused(const TunedNetwork& tuned, const graph::Plan& plan) {
 // The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
 class NetworkSearch {
  public:
-  // `deadline`: of all, since the network was begun to be read.
-  NetworkSearch(const NetworkRequest& request, const base::Deadline& deadline, const Network& network,
-                TunedNetwork& out, base::Monitor& monitor)
+  // `deadline` and `watch` began before the network was read.
+  NetworkSearch(const NetworkRequest& request, const base::Deadline& deadline, const base::Stopwatch& watch,
+                const Network& network, TunedNetwork& out, base::Monitor& monitor)
       : request_(request),
         deadline_(deadline),
+        watch_(watch),
         network_(network),
         out_(out),
         monitor_(monitor),
@@ -343,6 +344,7 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
   const base::Deadline deadline(request.budget_seconds);
+  const base::Stopwatch watch;
   const tasks::Platform& platform = request.each.platform;
   const Network network = read_network(request.model, request.options, platform.target);
   TunedNetwork out;
@@ -366,7 +368,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     out.in_blocks = before.in_blocks;
     out.layouts_chosen = before.layouts_chosen;
   }
-  NetworkSearch(request, deadline, network, out, monitor).run();
+  NetworkSearch(request, deadline, watch, network, out, monitor).run();
   out.seconds = sum_of(out.kernels);
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);

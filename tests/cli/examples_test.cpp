@@ -127,7 +127,7 @@ std::string misread(const std::string& command, bool whole) {
   if (finished.exit_code != 2 && finished.exit_code != 1)
     return "ended with exit code " + std::to_string(finished.exit_code) + ": " + finished.err;
   for (const char* const understood : {"does not take this", "no such file", "does not exist", "no-such-word",
-                                       "error: workload:", "build the target graft-bench", "this host"})
+                                       "error: workload:", "build the target graft-bench", "cannot run x86-64-v"})
     if (finished.err.find(understood) != std::string::npos) return "";
   for (const char* const in_prose : {"missing", "needs a value"})  // "graft tune --layouts free", "with graft import"
     if (!whole && finished.err.find(in_prose) != std::string::npos) return "";
