@@ -16,12 +16,12 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "base/within.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/space.h"
 #include "tasks/host_runner.h"
 #include "tasks/platform.h"
-#include "tasks/worker/wire.h"
 #include "tests/support/judged_space.h"
 #include "tests/verify/definitions.h"
 
@@ -76,7 +76,7 @@ class Check {
         const double allowed =
             tolerance(codegen::DType::f64, reference_.reduction_length[t], reference_.magnitude[t][i]);
         const double expected = reference_.tensors[t][i], got = own.tensors[t][i];
-        if (!tasks::wire::within(got, expected, allowed))
+        if (!base::within(got, expected, allowed, codegen::largest(codegen::DType::f64)))
           return fmt::format("reference: element {} of {} is {} instead of {}", i, computation.tensors[t].name, got,
                              expected);
       }
