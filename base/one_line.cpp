@@ -19,14 +19,15 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
-// Bytes of the escape sequence of a terminal that `text`, which begins with ESC, has: "ESC [ ... letter", "ESC ] ...
-// BEL", or two.
+// Bytes of the escape sequence of a terminal that `text`, which begins with ESC, has: "ESC [ ... letter", "ESC ] ..."
+// to BEL or "ESC \\", or two.
 std::size_t escape_length(std::string_view text) {
   if (text.size() < 2) return text.size();
   if (text[1] != '[' && text[1] != ']') return 2;
   const bool is_title = text[1] == ']';
   for (std::size_t i = 2; i < text.size(); ++i) {
     if (text[i] == '\n') return i;
+    if (is_title && text.substr(i).starts_with("\x1b\\")) return i + 2;
     if (is_title ? text[i] == '\a' : text[i] >= '@' && text[i] <= '~') return i + 1;
   }
   return text.size();
@@ -58,6 +59,17 @@ std::string one_line(std::string_view foreign, std::size_t longest) {
   std::size_t end = longest - std::min<std::size_t>(longest, 3);
   while (end > 0 && (static_cast<unsigned char>(line[end]) & 0xC0) == 0x80) --end;  // no half characters
   return line.substr(0, end) + "...";
+}
+
+std::string without_escapes(std::string_view foreign) {
+  std::string out;
+  while (!foreign.empty()) {
+    const std::size_t plain = std::min(foreign.find('\x1b'), foreign.size());
+    out += foreign.substr(0, plain);
+    foreign.remove_prefix(plain);
+    if (!foreign.empty()) foreign.remove_prefix(std::max<std::size_t>(escape_length(foreign), 1));
+  }
+  return out;
 }
 
 }  // namespace graft::base

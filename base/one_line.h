@@ -11,4 +11,7 @@ namespace graft::base {
 // sequences of terminals as single spaces, bytes that are not UTF-8 as '?', cut to `longest` bytes ("..." at the end).
 std::string one_line(std::string_view foreign, std::size_t longest = 300);
 
+// Without the escape sequences of terminals (colours, titles, links).
+std::string without_escapes(std::string_view foreign);
+
 }  // namespace graft::base

@@ -27,10 +27,11 @@ void OwnFlags::declare(Options& options) {
   options.flag("persistent", command.persistent,
                "--run starts once, and answers a line of JSON for each configuration");
   options.text("time", command.time,
-               "what the command prints its time as: NAME, NAME:UNIT or /REGEX/:UNIT (s without a unit); default: wall "
-               "time");
+               "what the command prints its time as: NAME, NAME:UNIT or /REGEX/:UNIT; a unit that is printed counts "
+               "before UNIT (without any: s); default: wall time");
   options.text("check", command.check,
-               "what it must print as the default configuration does: NAME, NAME:TOLERANCE, or * for all but times");
+               "what it must print as the default configuration does: NAME (the rest of its line), "
+               "NAME:RELATIVE:ABSOLUTE with tolerances, or * for all but times");
   options.texts("device", devices,
                 "name of what the command runs on; or NAME=COMMAND, several times, in place of --run: each device runs "
                 "its own command, all at once. Those of one name are equal and share a search; other names have "

@@ -12,19 +12,19 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <regex>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "base/document.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/process.h"
 #include "base/shortened.h"
 #include "base/temporary_folder.h"
 #include "base/text.h"
 #include "codegen/schedule/table_schema.h"
-#include "datasets/formats/columns.h"
+#include "tasks/compared.h"
+#include "tasks/printed.h"
 
 namespace graft::tasks {
 namespace {
@@ -36,7 +36,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::string_view folder_name = "dir";
 constexpr std::size_t most_output = 16 << 20;     // bytes
 constexpr std::size_t most_error_output = 65536;  // of which the end is kept
-constexpr std::size_t longest_line = 4096;        // in which a regular expression searches
 constexpr std::size_t longest_reason = 160;
 
 // A word of the command: literal texts, and parameters by position (-1: the folder).
@@ -46,10 +45,6 @@ struct Piece {
   bool as_words = false;  // its value is several words
 };
 using Word = std::vector<Piece>;
-
-bool is_name_character(char c) {
-  return std::isalnum((unsigned char)c) || c == '_' || c == '.';
-}
 
 constexpr std::string_view words_suffix = ":words";
 
@@ -186,78 +181,44 @@ class Words {
   std::vector<Word> words_;
 };
 
-// A name in lines of output, with what follows its last colon.
-struct Printed {
-  std::string name, suffix;
-  std::optional<std::regex> regex = {};
+// What is compared with the default configuration's output: "NAME", "NAME:RELATIVE:ABSOLUTE" and "*" in place of NAME.
+struct Check {
+  std::optional<PrintedName> name = {};  // nullopt: all but the measured
+  std::optional<Tolerance> tolerance = {};
+  std::string text = {};  // for messages
 };
 
-Printed printed_from(const std::string& text, const char* field) {
-  Printed printed;
-  const bool is_regex = text.starts_with('/');
-  const std::size_t close = is_regex ? text.rfind('/') : std::string::npos;
-  if (is_regex && close == 0) throw base::UserError(field, "expected /REGEX/ or /REGEX/:UNIT");
-  const std::size_t colon = text.find(':', is_regex ? close : 0);
-  if (colon != std::string::npos) printed.suffix = text.substr(colon + 1);
-  printed.name = is_regex ? text.substr(1, close - 1) : text.substr(0, colon);
-  if (printed.name.empty()) throw base::UserError(field, "expected a name");
-  if (!is_regex) return printed;
-  if (colon != std::string::npos && colon != close + 1) throw base::UserError(field, "expected /REGEX/:UNIT");
-  try {
-    printed.regex.emplace(printed.name, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    throw base::UserError(
-        field, fmt::format("'{}' is not a regular expression: {}", base::shortened(printed.name), error.what()));
+Check check_from(const std::string& text) {
+  const auto [name, suffix] = parted(text, "check");
+  Check check;
+  check.text = name == "*" ? "its output" : base::shortened(name);
+  if (name != "*") check.name.emplace(name, "check");
+  if (suffix.empty()) return check;
+  const std::size_t colon = suffix.find(':');
+  std::vector<double> numbers;
+  for (const std::string& each :
+       {suffix.substr(0, colon), colon == std::string::npos ? std::string("0") : suffix.substr(colon + 1)}) {
+    const std::optional<double> number = codegen::number_in(each);
+    if (!number || !(*number >= 0))
+      throw base::UserError("check", fmt::format("'{}' is not a tolerance", base::shortened(suffix)));
+    numbers.push_back(*number);
   }
-  if (printed.regex->mark_count() < 1) throw base::UserError(field, "the regular expression has no group ( )");
-  return printed;
+  check.tolerance = Tolerance{numbers.front(), numbers.back()};
+  return check;
 }
 
-// The text of a value in this line; nullopt if the line does not hold it. Lists of a JSON line: each element.
-std::vector<std::string> values_in_line(const Printed& what, std::string_view line) {
-  std::vector<std::string> values;
-  if (line.size() > longest_line) return values;
-  if (what.regex) {
-    const std::string text(line);
-    for (std::sregex_iterator at(text.begin(), text.end(), *what.regex), end; at != end; ++at)
-      values.push_back((*at)[1].str());
-    return values;
+// Without the parts of it that were measured.
+std::string unmeasured(const std::vector<PrintedLine>& lines, std::size_t line, std::size_t begin,
+                       const std::vector<PrintedPart>& measured) {
+  std::string text;
+  for (const PrintedPart& part : measured) {
+    if (part.line != line || part.end <= begin) continue;
+    text += lines[line].text.substr(begin, std::max(part.begin, begin) - begin);
+    begin = part.end;
   }
-  if (line.starts_with('{')) {
-    try {
-      const base::Document document = base::parse_json(line, "output");
-      const base::Document* const found = document.is_map() ? document.find(what.name) : nullptr;
-      if (found == nullptr) return values;
-      const auto add = [&](const base::Document& value) {
-        values.push_back(value.is_string() ? value.as_string() : value.to_json());
-      };
-      if (found->is_list())
-        for (const base::Document& value : found->as_list()) add(value);
-      else
-        add(*found);
-      return values;
-    } catch (const base::UserError&) {
-      // A line of its own.
-    }
-  }
-  for (std::size_t at = line.find(what.name); at != std::string_view::npos; at = line.find(what.name, at + 1)) {
-    std::size_t after = at + what.name.size();
-    if (at > 0 && is_name_character(line[at - 1])) continue;
-    if (after < line.size() && is_name_character(line[after])) continue;
-    while (after < line.size() && std::string_view(" \t:=\"'").find(line[after]) != std::string_view::npos) ++after;
-    const std::size_t end = std::min(line.find_first_of(" \t,;\"'", after), line.size());
-    if (end > after) values.emplace_back(line.substr(after, end - after));
-  }
-  return values;
-}
-
-// The number that a text begins with, for "1.5ms" too.
-std::optional<double> leading_number(std::string_view text) {
-  double number = 0;
-  if (text.starts_with('+')) text.remove_prefix(1);
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || !std::isfinite(number)) return std::nullopt;
-  return number;
+  text += lines[line].text.substr(std::min(begin, lines[line].text.size()));
+  const std::size_t last = text.find_last_not_of(" \t,;|");
+  return last == std::string::npos ? "" : text.substr(0, last + 1);
 }
 
 std::string last_line(std::string_view text) {
@@ -297,29 +258,19 @@ class CommandMeasurer final : public Measurer {
                                                  "where its value belongs",
                                                  parameter.name));
     }
-    if (!command.time.empty()) {
-      time_ = printed_from(command.time, "time");
-      if (!time_->suffix.empty()) unit_ = datasets::formats::seconds_per(time_->suffix, "time");
-    }
-    if (!command.check.empty() && command.check != "*") {
-      check_ = printed_from(command.check, "check");
-      if (!check_->suffix.empty()) {
-        tolerance_ = codegen::number_in(check_->suffix);
-        if (!tolerance_ || !(*tolerance_ >= 0))
-          throw base::UserError("check", fmt::format("'{}' is not a tolerance", base::shortened(check_->suffix)));
-      }
-    }
+    if (!command.time.empty()) time_.emplace(command.time, "time", true);
+    if (!command.check.empty()) check_ = check_from(command.check);
   }
 
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
-    if (!command_.check.empty() && !expected_ && !find_expected(monitor)) return;
+    if (check_ && !expected_ && !find_expected(monitor)) return;
     for (std::size_t i = 0; i < candidates.size() && !monitor.stop_requested(); ++i) {
       Outcome outcome = default_ && candidates[i].arguments == space_.standard().arguments
                             ? *std::exchange(default_, std::nullopt)
                             : measured(candidates[i], monitor);
       if (outcome.stopped) return;
-      if (outcome.measurement.status == Status::ok && !command_.check.empty()) compare(outcome);
+      if (outcome.measurement.status == Status::ok && check_) compare(outcome);
       if (outcome.measurement.status == Status::ok)
         fastest_ = std::min(fastest_, datasets::seconds_of(outcome.measurement));
       on_trial({std::int64_t(i), codegen::hash_by_name(candidates[i]), std::move(outcome.measurement)});
@@ -327,43 +278,57 @@ class CommandMeasurer final : public Measurer {
   }
 
  private:
+  using Texts = std::vector<std::string>;
+
   struct Outcome {
     Measurement measurement;
-    std::optional<std::string> checked = {};  // what is compared
-    bool stopped = false;                     // on request, before it was measured
+    std::vector<Texts> checked = {};  // what is compared, for each run
+    bool stopped = false;             // on request, before it was measured
   };
 
   static Outcome failed(Status status, const std::string& reason) {
     return {without_times(status, reason.empty() ? "no reason" : reason, "wall")};
   }
 
+  // From two runs of the default configuration at least.
   bool find_expected(base::Monitor& monitor) {
-    Outcome outcome = measured(space_.standard(), monitor);
-    if (outcome.stopped) return false;
-    if (outcome.measurement.status != Status::ok)
-      throw base::Failure(fmt::format("the default configuration, which others are compared with, fails: {}: {}",
-                                      datasets::name_of(outcome.measurement.status), outcome.measurement.reason));
-    if (!outcome.checked)
-      throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", command_.check));
-    expected_ = outcome.checked;
-    default_ = std::move(outcome);
+    std::vector<Texts> runs;
+    while (runs.size() < 2) {
+      Outcome outcome = measured(space_.standard(), monitor);
+      if (outcome.stopped) return false;
+      if (outcome.measurement.status != Status::ok)
+        throw base::Failure(fmt::format("the default configuration, which others are compared with, fails: {}: {}",
+                                        datasets::name_of(outcome.measurement.status), outcome.measurement.reason));
+      runs.insert(runs.end(), outcome.checked.begin(), outcome.checked.end());
+      if (!default_) default_ = std::move(outcome);
+    }
+    const auto unfit = [&](const std::string& why) {
+      default_.reset();
+      throw base::Failure(
+          fmt::format("nothing can be compared with the default configuration's output: {} {}", check_->text, why));
+    };
+    if (runs.front().empty())
+      throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", check_->text));
+    if (const std::string why = unfit_as_reference(runs.front(), !check_->name); !why.empty()) unfit(why);
+    for (const Texts& run : runs) {
+      if (const std::optional<std::string> why = difference(run, runs.front(), check_->tolerance))
+        unfit(fmt::format("changes from run to run: it {} (NAME:TOLERANCE allows differences)", *why));
+    }
+    expected_ = std::move(runs.front());
     return true;
   }
 
   void compare(Outcome& outcome) const {
-    const auto wrong = [&](const std::string& reason) {
-      outcome.measurement = without_times(Status::wrong_result, reason, "wall");
-    };
     outcome.measurement.check = "command";
-    if (!outcome.checked) return wrong(fmt::format("prints no '{}'", command_.check));
-    if (*outcome.checked == *expected_) return;
-    if (command_.check == "*") return wrong("prints something else than the default configuration");
-    if (tolerance_) {
-      const std::optional<double> own = leading_number(*outcome.checked), wanted = leading_number(*expected_);
-      if (own && wanted && std::abs(*own - *wanted) <= *tolerance_ * std::abs(*wanted)) return;
+    for (const Texts& run : outcome.checked) {
+      std::string reason;
+      if (run.empty())
+        reason = fmt::format("prints no '{}'", check_->text);
+      else if (const std::optional<std::string> why = difference(run, *expected_, check_->tolerance))
+        reason = fmt::format("{} {}", check_->text, *why);
+      if (!reason.empty()) outcome.measurement = without_times(Status::wrong_result, reason, "wall");
+      if (!reason.empty()) return;
     }
-    wrong(
-        fmt::format("{} is {}, not {}", check_->name, base::shortened(*outcome.checked), base::shortened(*expected_)));
   }
 
   Outcome measured(const codegen::Candidate& candidate, base::Monitor& monitor) {
@@ -459,14 +424,13 @@ class CommandMeasurer final : public Measurer {
         if (fault->measurement.status == Status::timed_out && !fault->stopped && !measurement.seconds.empty()) break;
         return std::move(*fault);
       }
-      const std::vector<double> seconds = times_in(ended);
-      if (seconds.empty())
-        return failed(Status::crashed, fmt::format("prints no time '{}'", base::shortened(time_->name)));
-      for (const double each : seconds) {
+      const Printed printed = read(ended, monitor);
+      if (!printed.problem.empty()) return failed(Status::crashed, "ended well, but " + printed.problem);
+      for (const double each : printed.seconds) {
         if (!(each > 0) || !std::isfinite(each)) return failed(Status::crashed, fmt::format("a time of {} s", each));
       }
-      measurement.seconds.insert(measurement.seconds.end(), seconds.begin(), seconds.end());
-      outcome.checked = checked_in(ended.out);
+      measurement.seconds.insert(measurement.seconds.end(), printed.seconds.begin(), printed.seconds.end());
+      if (check_) outcome.checked.push_back(printed.checked);
       if (is_far_slower(measurement.seconds)) break;
     }
     if (measurement.seconds.size() > std::size_t(most_repetitions)) measurement.seconds.resize(most_repetitions);
@@ -478,30 +442,61 @@ class CommandMeasurer final : public Measurer {
            *std::min_element(seconds.begin(), seconds.end()) > settings_.abort_factor * fastest_;
   }
 
-  std::vector<double> times_in(const Ended& ended) const {
-    if (!time_) return {ended.seconds};
-    std::vector<double> seconds;
-    for (const std::string_view line : base::split(ended.out, '\n')) {
-      for (const std::string& value : values_in_line(*time_, base::trim(line))) {
-        if (const std::optional<double> number = leading_number(value)) seconds.push_back(*number * unit_);
+  // What one run printed.
+  struct Printed {
+    std::vector<double> seconds = {};
+    std::string problem = {};
+    Texts checked = {};
+  };
+
+  // From its standard output, or, where that has nothing of the kind, from its standard error.
+  Printed read(const Ended& ended, base::Monitor& monitor) {
+    const bool by_name = !(time_ && time_->is_regex()) && !(check_ && check_->name && check_->name->is_regex());
+    const std::vector<PrintedLine> out = printed_lines(ended.out, by_name), err = printed_lines(ended.err, by_name);
+    Printed printed;
+    std::vector<PrintedPart> measured;  // in `out`
+    if (!time_) printed.seconds = {ended.seconds};
+    if (time_) {
+      PrintedMeasure::Found found = time_->find(out);
+      measured = found.parts;
+      if (found.is_missing && !base::trim(ended.err).empty()) {
+        PrintedMeasure::Found other = time_->find(err);
+        if (!other.is_missing || base::trim(ended.out).empty()) found = std::move(other);
       }
+      if (!found.note.empty() && !std::exchange(has_noted_, true)) monitor.note(found.note);
+      printed.seconds = std::move(found.values);
+      printed.problem = std::move(found.problem);
     }
-    return seconds;
+    if (!check_) return printed;
+    printed.checked = check_->name ? checked_in(out, measured) : all_but(out, measured);
+    if (check_->name && printed.checked.empty()) printed.checked = checked_in(err, {});
+    return printed;
   }
 
-  std::optional<std::string> checked_in(std::string_view out) const {
-    if (command_.check.empty()) return std::nullopt;
-    std::uint64_t digest = 1;
-    std::optional<std::string> last;
-    for (const std::string_view whole : base::split(out, '\n')) {
-      const std::string_view line = base::trim(whole);
-      if (!check_ && (!time_ || values_in_line(*time_, line).empty()))
-        digest = base::hash_combine(digest, base::hash_bytes(whole));
-      if (!check_) continue;
-      if (std::vector<std::string> values = values_in_line(*check_, line); !values.empty())
-        last = std::move(values.back());
+  // What follows the name, wherever it is.
+  Texts checked_in(const std::vector<PrintedLine>& lines, const std::vector<PrintedPart>& measured) const {
+    const std::vector<PrintedName::Match> matches = check_->name->find(lines);
+    Texts texts;
+    for (const PrintedName::Match& match : matches) {
+      const bool is_best = std::all_of(matches.begin(), matches.end(),
+                                       [&](const PrintedName::Match& other) { return other.rank >= match.rank; });
+      if (!is_best) continue;
+      texts.push_back(
+          check_->name->is_regex()
+              ? lines[match.line].text.substr(match.group, match.group_end - match.group)
+              : unmeasured(lines, match.line, check_->name->value_after(match, lines[match.line]), measured));
     }
-    return check_ ? last : std::optional(base::to_hex(digest));
+    return texts;
+  }
+
+  static Texts all_but(const std::vector<PrintedLine>& lines, const std::vector<PrintedPart>& measured) {
+    std::set<std::size_t> origins;
+    for (const PrintedPart& part : measured) origins.insert(lines[part.line].origin);
+    Texts texts;
+    for (const PrintedLine& line : lines) {
+      if (!origins.contains(line.origin)) texts.push_back(line.text);
+    }
+    return texts;
   }
 
   // By the program that keeps running.
@@ -565,7 +560,7 @@ class CommandMeasurer final : public Measurer {
     if (const std::string why = datasets::contradiction(outcome.measurement); !why.empty())
       throw base::UserError(seconds.place(), why);
     if (const base::Document* const check = answer.find("check"))
-      outcome.checked = check->is_string() ? check->as_string() : check->to_json();
+      outcome.checked = {{check->is_string() ? check->as_string() : check->to_json()}};
     return outcome;
   }
 
@@ -574,12 +569,12 @@ class CommandMeasurer final : public Measurer {
   const MeasureSettings settings_;
   Words run_;
   std::optional<Words> build_;
-  std::optional<Printed> time_, check_;
-  double unit_ = 1;  // seconds
-  std::optional<double> tolerance_;
+  std::optional<PrintedMeasure> time_;
+  std::optional<Check> check_;
+  bool has_noted_ = false;  // which of several numbers is read
   base::TemporaryFolder folder_;
-  std::optional<std::string> expected_;  // of the default
-  std::optional<Outcome> default_;       // measured for that, until it is asked for
+  std::optional<Texts> expected_;   // of the default
+  std::optional<Outcome> default_;  // measured for that, until it is asked for
   std::unique_ptr<base::Dialogue> partner_;
   double fastest_ = std::numeric_limits<double>::infinity();
 };

@@ -27,12 +27,13 @@ struct Command {
   // {"status":"unsupported","reason":"too many threads"} with a status of trials (datasets/trial.h). Lines that do not
   // begin with '{' are its own. One that ends, or does not answer in time, is started again.
   bool persistent = false;
-  // What it prints its time as: "NAME" or "NAME:UNIT" for lines such as "NAME: 1.5", "NAME = 1.5" or
-  // {"NAME": [1.5, 1.6]}, each number a repetition; or "/REGEX/:UNIT" with the number as its first group, line by line.
-  // Without a unit: seconds. "": wall time from start to end.
+  // What it prints its time as (tasks/printed.h): "NAME" or "NAME:UNIT" for lines such as "NAME: 1.5 ms", "NAME = 1.5"
+  // or {"NAME": [1.5, 1.6]}, each number a repetition; or "/REGEX/:UNIT" with the number as its first group, line by
+  // line. On standard output, or else on standard error. "": wall time from start to end.
   std::string time = {};
-  // What must be as for the default configuration: "NAME" for a value that it prints so, compared as text, or with
-  // "NAME:TOLERANCE" as a number with this relative error at most; "*": all that it prints except its times.
+  // What must be as for the default configuration: "NAME" for what follows it on its line, or with
+  // "NAME:RELATIVE:ABSOLUTE" numbers within tolerances (tasks/compared.h); "*": all that it prints except lines with
+  // its times.
   std::string check = {};
 };
 
@@ -42,7 +43,8 @@ inline constexpr const char* command_source = "command";
 // Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are those of the
 // settings. UserError for an unknown or missing placeholder, and for what is not a time, unit, tolerance or regular
 // expression. The space must outlive the measurer; `measure` throws Failure if the command cannot be started, or if the
-// default fails where `check` needs it, which is measured first then.
+// default fails where `check` needs it, which is measured first then, or prints what nothing can be compared with: NaN,
+// nothing, or another thing in each of two runs.
 std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
                                                 const MeasureSettings& settings);
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "datasets/formats/lines.h"
 
 namespace graft::datasets::formats {
@@ -53,24 +54,10 @@ std::string identifier_of(std::string_view name) {
   return result;
 }
 
-// Seconds of a unit's name in any of its spellings; 0 for another word.
+// Seconds of a unit's name in any of its spellings; 0 for another word. Longer ones are something else in a table.
 double seconds_of_unit(std::string_view unit) {
-  constexpr std::pair<std::string_view, double> short_names[] = {
-      {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"\xc2\xb5s", 1e-6}, {"\xce\xbcs", 1e-6}, {"ns", 1e-9}};
-  for (const auto& [name, seconds] : short_names) {
-    if (name == unit) return seconds;
-  }
-  // In words, with or without a plural's s; Kernel Tuner spells one so.
-  constexpr std::pair<std::string_view, double> words[] = {
-      {"second", 1},         {"sec", 1},     {"millisecond", 1e-3}, {"milisecond", 1e-3}, {"msec", 1e-3},
-      {"microsecond", 1e-6}, {"usec", 1e-6}, {"nanosecond", 1e-9},  {"nsec", 1e-9}};
-  std::string word;
-  for (const char c : unit) word += char(std::tolower((unsigned char)c));
-  if (word.size() > 3 && word.ends_with('s')) word.pop_back();
-  for (const auto& [name, seconds] : words) {
-    if (name == word) return seconds;
-  }
-  return 0;
+  const std::optional<base::Unit> named = base::unit_named(unit);
+  return named && named->quantity == "s" && named->scale <= 1 ? named->scale : 0;
 }
 
 }  // namespace

@@ -98,13 +98,12 @@ std::optional<std::string> unit_in(std::string_view name) {
   return in_parentheses;
 }
 
-// Whether the name of a column says that more of it is better.
+}  // namespace
+
 bool says_more_is_better(std::string_view name) {
   return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
          name.find("per_s") != std::string_view::npos || has_word(words_of(name), of_more_is_better);
 }
-
-}  // namespace
 
 Tuples::Tuples(TableLines& lines) : sizes_(lines.head().size(), 0) {
   if (lines.head().front() == workload_column || !lines.next()) return;

@@ -54,4 +54,7 @@ struct TableRoles {
 TableRoles table_roles(Import& import, const std::filesystem::path& path, const Columns& columns, const Tuples& tuples,
                        const TableLines& lines);
 
+// Whether the name of a column says that more of it is better.
+bool says_more_is_better(std::string_view name);
+
 }  // namespace graft::datasets::formats

@@ -1,5 +1,6 @@
 #include "tasks/command.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -75,7 +76,7 @@ TEST_F(CommandTest, EveryEndHasItsStatus) {
   EXPECT_EQ(ok.status, Status::ok);
   EXPECT_EQ(ok.seconds, (std::vector<double>{0.0025, 0.0025}));
   for (const auto& [mode, status, reason] :
-       {std::tuple("silent", Status::crashed, "prints no time 'time'"),
+       {std::tuple("silent", Status::crashed, "ended well, but prints no time 'time'; its last line: 'checksum: 42'"),
         std::tuple("fails", Status::crashed, "exit code 3: no such device"),
         std::tuple("crashes", Status::crashed, "signal Segmentation fault"),
         std::tuple("hangs", Status::timed_out, "not ready after 0.3 s"),
@@ -115,10 +116,93 @@ TEST_F(CommandTest, ResultsAreComparedWithTheDefaults) {
   EXPECT_EQ(measured(checked, "wrong").status, Status::wrong_result);
   checked.check = "*";
   EXPECT_EQ(measured(checked, "forks").status, Status::ok);  // the same but for its time
-  EXPECT_EQ(measured(checked, "wrong").reason, "prints something else than the default configuration");
+  EXPECT_EQ(measured(checked, "wrong").reason, "its output is checksum: 43, not checksum: 42");
 }
 
-TEST_F(CommandTest, TheDefaultIsMeasuredOnceForItselfAndTheComparison) {
+// What the default prints, and what another configuration does: the reason if that is wrong; with "refused: " why
+// nothing can be compared with the default.
+TEST_F(CommandTest, AllThatFollowsTheNameIsCompared) {
+  struct Example {
+    const char *check, *standard, *other, *reason;
+  };
+  MeasureSettings settings;
+  settings.repetitions = 1;
+  const codegen::ParameterSpace modes = space();
+  for (const Example& example : {
+           Example{"sum", "sum: 1.0 2.0 3.0", "sum: 1.0 2.0 3.0", ""},
+           Example{"sum", "sum: 1.0 2.0 3.0", "sum: 1.0 2.0 9.0", "sum is 1.0 2.0 9.0, not 1.0 2.0 3.0"},
+           Example{"sum:1e-3", "sum: 1.0 2.0 3.0", "sum: 1.0 2.0 3.001", ""},
+           Example{"sum:1e-3", "sum: 1.0 2.0 3.0", "sum: 1.0 2.0 3.01", "sum is 1.0 2.0 3.01, not 1.0 2.0 3.0"},
+           Example{"sum:1e-3", "sum: 1.0 2.0 3.0", "sum: 1.0 2.0", "sum is 1.0 2.0, not 1.0 2.0 3.0"},
+           Example{"sum:1e-6:1e-3", "sum: 0.0 2.0", "sum: 0.0009 2.0", ""},
+           Example{"sum:1e-6:1e-3", "sum: 0.0 2.0", "sum: 0.0011 2.0", "sum is 0.0011 2.0, not 0.0 2.0"},
+           Example{"sum:1e-3", "sum: 1.0", "sum: nan", "sum is nan, not 1.0"},
+           Example{"sum:1e-3", "sum: 1,234.5 ok", "sum: 1,234.6 ok", ""},
+           Example{"sum:1e-3", "sum: 1.0 ok", "sum: 1.0 bad", "sum is 1.0 bad, not 1.0 ok"},
+           Example{"all", "all good", "all bad", "all is bad, not good"},
+           Example{"sum", "sum: 1 time: 2", "sum: 1 time: 3", ""},
+           Example{"sum", "sum: 1, time: 2", "sum: 1, time: 3", ""},
+           Example{"sum", "time: 2 sum: 1", "time: 3 sum: 1", ""},
+           Example{"sum", R"({"sum": [1, 2], "time": 3})", R"({"sum": [1, 3], "time": 2})",
+                   "sum is [1, 3], not [1, 2]"},
+           Example{"sum", "sum: 1\nsum: 2", "sum: 3\nsum: 2", "sum is 3, not 1"},
+           Example{"sum", "sum: 1\nsum: 2", "sum: 1", "sum has 1 line, not 2"},
+           Example{"sum", "sum: 1", "summary: 1", "prints no 'sum'"},
+           Example{"*", "a 1\ntime 5", "a 1\ntime 6", ""},
+           Example{"*:1e-3", "a 1\ntime 5", "a 1.0001\ntime 6", ""},
+           Example{"sum", "sum: nan", "sum: nan", "refused: sum is nan"},
+           Example{"sum", "sum: 1 -nan", "sum: 1 -nan", "refused: sum is 1 -nan"},
+           Example{"sum", "sum:", "sum:", "refused: sum is empty"},
+           Example{"*", "time 5", "time 6", "refused: its output is empty"},
+           Example{"sum", "sum: $$", "sum: 1", "refused: sum changes from run to run"},
+       }) {
+    const std::string what = fmt::format("{}: {} and {}", example.check, example.standard, example.other);
+    Command command;
+    // The shell's own number stands for what changes; quotes keep everything else.
+    std::string standard = example.standard;
+    if (standard.ends_with("$$")) standard = standard.substr(0, standard.size() - 2) + "'$$'";
+    command.run = fmt::format("case {{mode}} in ok) echo '{}';; *) echo '{}';; esac", standard, example.other);
+    if (std::string_view(example.check).starts_with('*') || standard.find("time") != std::string::npos)
+      command.time = "time";
+    command.shell = true;
+    command.check = example.check;
+    const std::unique_ptr<Measurer> measurer = make_command_measurer(command, modes, settings);
+    const codegen::Candidate other = *modes.point(base::Document::map().set("mode", "wrong"));
+    std::string reason;
+    base::Monitor monitor;
+    try {
+      measurer->measure(
+          std::span(&other, 1), [&](const Measured& one) { reason = one.measurement.reason; }, monitor);
+    } catch (const base::Failure& failure) {
+      reason = failure.what();
+      const std::size_t at = reason.find(": ");
+      reason = "refused" + (at == std::string::npos ? reason : reason.substr(at));
+    }
+    EXPECT_EQ(reason.substr(0, std::string_view(example.reason).size()), example.reason) << what << ": " << reason;
+    EXPECT_EQ(reason.empty(), std::string_view(example.reason).empty()) << what << ": " << reason;
+  }
+}
+
+TEST_F(CommandTest, TimesAreReadWhereverTheyArePrinted) {
+  Command printing = command();
+  printing.shell = true;
+  const auto with = [&](const std::string& run, const char* time) {
+    printing.run = run + "; : {mode}";
+    printing.time = time;
+    return measured(printing, "ok");
+  };
+  EXPECT_EQ(with("echo 'time: 1.2 s' >&2; echo done", "time:ms").seconds, (std::vector<double>{1.2, 1.2}));
+  EXPECT_EQ(with("printf '\\033[1mTime (ms)\\033[0m: 2\\n'", "time").seconds, (std::vector<double>{2e-3, 2e-3}));
+  EXPECT_EQ(with("printf '{\\n\"time\": 2,\\n\"time_unit\": \"us\"\\n}\\n'", "time").seconds,
+            (std::vector<double>{2e-6, 2e-6}));
+  EXPECT_EQ(with("echo 'setup time: 1'; echo 'kernel time: 2'", "time").reason,
+            "ended well, but 'time' is in several places: 'setup time: 1' and 'kernel time: 2'; take more of the line "
+            "into the name");
+  EXPECT_EQ(with("echo 'time: 35 GFLOPS'", "time").reason,
+            "ended well, but not understood: 'time: 35 GFLOPS': its unit is none of time");
+}
+
+TEST_F(CommandTest, TheDefaultIsMeasuredForItselfAndTheComparison) {
   Command counted;
   const std::string starts = (folder_ / "starts").string();
   counted.run = "echo {mode} >> " + starts + "; echo checksum 42";
@@ -135,7 +219,8 @@ TEST_F(CommandTest, TheDefaultIsMeasuredOnceForItselfAndTheComparison) {
   measurer->measure(
       candidates, [&](const Measured& one) { statuses.push_back(one.measurement.status); }, monitor);
   EXPECT_EQ(statuses, (std::vector<Status>{Status::ok, Status::ok}));
-  EXPECT_EQ(base::split(base::trim(base::read_file(starts)), '\n').size(), 2u);
+  // The default twice: what changes from run to run is nothing to compare with.
+  EXPECT_EQ(base::split(base::trim(base::read_file(starts)), '\n').size(), 3u);
 }
 
 TEST_F(CommandTest, BuildsFirstAndFindsTimesByName) {
