@@ -289,7 +289,8 @@ class Dialogue::State {
                         {err_.get(), POLLIN, 0},
                         {pouring ? input_.get() : -1, POLLOUT, 0}};
       constexpr int between_questions = 200;  // milliseconds
-      const int most = exchange.stop ? between_questions : INT_MAX;
+      const bool may_be_quiet = exchange.quiet.count() > 0;
+      const int most = may_be_quiet ? int(exchange.quiet.count()) : exchange.stop ? between_questions : INT_MAX;
       const int ready = ::poll(waits, 4, std::min(most, milliseconds_until(std::min(end_at, silent))));
       if (ready < 0 && errno != EINTR) fail("wait for a process", errno);
       finished.timed_out =
@@ -306,6 +307,7 @@ class Dialogue::State {
       if (out_.get() >= 0 && !drain(out_.get(), exchange.on_output)) out_.reset();
       if (err_.get() >= 0 && !drain(err_.get(), take_err)) err_.reset();
       if (!ended && exchange.done && exchange.done()) return std::nullopt;
+      if (!ended && may_be_quiet && ready == 0) return std::nullopt;
     }
     const int status = end();
     if (WIFEXITED(status)) finished.exit_code = WEXITSTATUS(status);

@@ -37,6 +37,8 @@ struct Exchange {
   std::chrono::milliseconds silence = std::chrono::hours(24);
   std::function<bool()> stop = {};  // asked a few times a second; true: it is killed (timed_out)
   std::function<bool()> done = {};  // asked after output; true: the exchange is over, though the program keeps running
+  // The exchange is over, though the program keeps running, when it has written nothing for this long; 0: it is not.
+  std::chrono::milliseconds quiet{0};
 };
 // Otherwise as run_process above, without `done`; `out` stays empty.
 Finished run_process(const std::vector<std::string>& argv, const Exchange& exchange, std::chrono::milliseconds deadline,

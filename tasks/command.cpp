@@ -501,21 +501,22 @@ class CommandMeasurer final : public Measurer {
 
   // By the program that keeps running.
   Outcome answered(const codegen::Candidate& candidate, base::Monitor& monitor) {
-    if (partner_ == nullptr || !partner_->alive()) partner_ = start(run_.filled({}, folder_.path().string()));
+    if (partner_ == nullptr || !partner_->alive()) {
+      partner_ = start(run_.filled({}, folder_.path().string()));
+      unread_.clear();
+    }
     Ended heard;
-    std::string answer;
+    heard.out = std::exchange(unread_, {});
+    if (const std::optional<std::string> early = next_answer(heard.out))
+      out_of_step("prints before it is asked", *early);
+    std::optional<std::string> answer;
     base::Exchange exchange = listening(heard, monitor);
     const std::string question = question_of(candidate) + "\n";
     exchange.input = question;
     exchange.input_ends = false;
-    std::size_t looked = 0;
     exchange.done = [&] {
-      for (std::size_t end; answer.empty() && (end = heard.out.find('\n', looked)) != std::string::npos;
-           looked = end + 1) {
-        const std::string_view line = base::trim(std::string_view(heard.out).substr(looked, end - looked));
-        if (line.starts_with('{')) answer = line;
-      }
-      return !answer.empty();
+      if (!answer) answer = next_answer(heard.out);
+      return answer.has_value();
     };
     if (std::optional<base::Finished> finished = partner_->exchange(exchange, until(deadline()))) {
       partner_.reset();
@@ -523,23 +524,79 @@ class CommandMeasurer final : public Measurer {
       if (std::optional<Outcome> fault = this->fault(heard)) return std::move(*fault);
       return failed(Status::crashed, "ended without an answer");
     }
+    Outcome outcome;
     try {
-      return outcome_of(base::parse_json(answer, "answer"));
+      const base::Document document = base::parse_json(*answer, "answer");
+      outcome = outcome_of(document);
+      find_request(document, candidate, *answer);
     } catch (const base::UserError& error) {
+      partner_.reset();  // it may go on to print the answer
       return failed(Status::crashed, last_line(error.what()));
     }
+    if (!says_requests_) listen(heard, monitor);
+    if (const std::optional<std::string> second = next_answer(heard.out))
+      out_of_step("prints a second line for a request", *second);
+    unread_ = std::move(heard.out);
+    return outcome;
   }
 
-  std::string question_of(const codegen::Candidate& candidate) const {
+  // Takes lines from the front of `out` up to the first that is an answer.
+  static std::optional<std::string> next_answer(std::string& out) {
+    std::size_t begin = 0;
+    std::optional<std::string> answer;
+    for (std::size_t end; !answer && (end = out.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      const std::string_view line = base::trim(std::string_view(out).substr(begin, end - begin));
+      if (line.starts_with('{')) answer = line;
+    }
+    out.erase(0, begin);
+    return answer;
+  }
+
+  // The answer is that to the last request.
+  void find_request(const base::Document& answer, const codegen::Candidate& candidate, const std::string& line) {
+    const base::Document* const request = answer.find("request");
+    const base::Document* const echo = answer.find("configuration");
+    if (request == nullptr && echo == nullptr) {
+      if (says_requests_) out_of_step("does not say which request it answers", line);
+      return;
+    }
+    says_requests_ = true;
+    if (request != nullptr && !(*request == base::Document(requests_)))
+      out_of_step(fmt::format("does not answer request {}", requests_), line);
+    if (echo == nullptr) return;
+    const base::Result<codegen::Candidate> point = space_.point(*echo);
+    if (!point || point->arguments != candidate.arguments)
+      out_of_step(fmt::format("does not answer for {}", space_.to_document(candidate).to_json()), line);
+  }
+
+  // What a program prints after an answer that does not say its request.
+  void listen(Ended& heard, base::Monitor& monitor) {
+    base::Exchange exchange = listening(heard, monitor);
+    exchange.input_ends = false;
+    exchange.quiet = std::chrono::milliseconds(20);
+    exchange.done = [&] { return heard.out.find('\n') != std::string::npos; };
+    if (partner_->exchange(exchange, until(deadline()))) partner_.reset();
+  }
+
+  [[noreturn]] void out_of_step(const std::string& what, const std::string& line) {
+    partner_.reset();
+    throw base::Failure(fmt::format(
+        "the persistent program {}: {}; it must print one line that begins with '{{' for a request, with the "
+        "request's number as \"request\"",
+        what, base::shortened(line)));
+  }
+
+  std::string question_of(const codegen::Candidate& candidate) {
     base::Document question = base::Document::map();
     return question.set("schema", 1)
+        .set("request", ++requests_)
         .set("configuration", space_.to_document(candidate))
         .set("repetitions", settings_.repetitions)
         .to_json();
   }
 
   Outcome outcome_of(const base::Document& answer) const {
-    answer.only_keys({"schema", "seconds", "status", "reason", "check"});
+    answer.only_keys({"schema", "request", "configuration", "seconds", "status", "reason", "check"});
     if (const base::Document* const named = answer.find("status"); named != nullptr && named->as_string() != "ok") {
       const std::optional<Status> status = datasets::status_of(named->as_string());
       if (!status || *status == Status::slower_than_limit)
@@ -576,6 +633,9 @@ class CommandMeasurer final : public Measurer {
   std::optional<Texts> expected_;   // of the default
   std::optional<Outcome> default_;  // measured for that, until it is asked for
   std::unique_ptr<base::Dialogue> partner_;
+  std::string unread_;          // of its output
+  std::int64_t requests_ = 0;   // to it, and to those before it
+  bool says_requests_ = false;  // its answers say which one they are for
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 

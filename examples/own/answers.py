@@ -16,7 +16,7 @@ for line in sys.stdin:
     question = json.loads(line)
     try:
         times = [measure(**question["configuration"]) for _ in range(question["repetitions"])]
-        answer = {"seconds": times}
+        answer = {"request": question["request"], "seconds": times}
     except MemoryError as error:
-        answer = {"status": "out_of_memory", "reason": str(error)}
+        answer = {"request": question["request"], "status": "out_of_memory", "reason": str(error)}
     print(json.dumps(answer), flush=True)

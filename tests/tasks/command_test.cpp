@@ -267,6 +267,58 @@ done
   EXPECT_EQ(measured(persistent, "memory").reason, "ended without an answer");
 }
 
+// What the program does with each line that it gets, and what is said of its second answer.
+TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
+  const codegen::ParameterSpace modes = space();
+  const auto said = [&](const std::string& does) -> std::string {
+    std::ofstream(folder_ / "answers.sh") << "while read -r line; do\n"
+                                          << "r=${line#*request\\\":}; r=${r%%,*}; c=${line#*configuration\\\":}; "
+                                             "c=${c%%\\}*}\\}\n"
+                                          << does << "\ndone\n";
+    const auto measurer = make_command_measurer(
+        {.run = "sh '" + (folder_ / "answers.sh").string() + "'", .persistent = true}, modes, MeasureSettings());
+    const std::vector<codegen::Candidate> candidates = {*modes.point(base::Document::map().set("mode", "ok")),
+                                                        *modes.point(base::Document::map().set("mode", "wrong")),
+                                                        *modes.point(base::Document::map().set("mode", "slower"))};
+    std::string all;
+    base::Monitor monitor;
+    try {
+      measurer->measure(
+          candidates,
+          [&](const Measured& one) {
+            all += one.measurement.status == Status::ok ? fmt::format("{};", one.measurement.seconds.front())
+                                                        : one.measurement.reason + ";";
+          },
+          monitor);
+    } catch (const base::Failure& failure) {
+      all += failure.what();
+    }
+    return all;
+  };
+  EXPECT_EQ(said(R"(echo "{\"request\":$r,\"seconds\":$r}")"), "1;2;3;");
+  EXPECT_EQ(said(R"(echo note; echo "{\"configuration\":$c,\"seconds\":$r}")"), "1;2;3;");
+  EXPECT_EQ(said(R"(echo "{\"seconds\":$r}")"), "1;2;3;");
+  const std::string twice = "the persistent program prints a second line for a request: ";
+  EXPECT_EQ(said(R"(printf "{\"seconds\":$r}\n{\"seconds\":9}\n")").substr(0, twice.size()), twice);
+  // At once, or after the next request.
+  const std::string numbered =
+      said(R"(echo "{\"request\":$r,\"seconds\":$r}"; echo "{\"request\":$r,\"seconds\":$r}")");
+  EXPECT_NE(numbered.find("the persistent program "), std::string::npos) << numbered;
+  EXPECT_EQ(numbered.find("2;"), std::string::npos) << numbered;
+  const std::string late = "1;the persistent program does not answer request 2: ";
+  EXPECT_EQ(said(R"([ $r = 1 ] || echo "{\"request\":1,\"seconds\":5}"; echo "{\"request\":$r,\"seconds\":$r}")")
+                .substr(0, late.size()),
+            late);
+  const std::string echo = R"(1;the persistent program does not answer for {"mode":"wrong"}: )";
+  EXPECT_EQ(said(R"(: ${first:=$c}; echo "{\"configuration\":$first,\"seconds\":1}")").substr(0, echo.size()), echo);
+  const std::string silent = "1;the persistent program does not say which request it answers: ";
+  EXPECT_EQ(said(R"([ $r = 1 ] && echo "{\"request\":$r,\"seconds\":$r}" || echo "{\"seconds\":$r}")")
+                .substr(0, silent.size()),
+            silent);
+  // A line of JSON that is not an answer costs the configuration, and the answer after it is not taken for the next.
+  EXPECT_NE(said(R"([ $r = 2 ] && echo "{\"level\":1}"; echo "{\"seconds\":$r}")").find(";3;"), std::string::npos);
+}
+
 TEST_F(CommandTest, MistakesAreRefused) {
   const codegen::ParameterSpace modes = space();
   const auto refusal = [&](const Command& command) -> std::string {
