@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <set>
@@ -134,6 +135,31 @@ std::string cleaned_name(std::string_view text) {
   return name.empty() ? "_" : name;
 }
 
+bool is_held(char c) {
+  return (unsigned char)c >= ' ' && std::string_view("|}#").find(c) == std::string_view::npos;
+}
+
+// With what the text form cannot hold in an alternative as "%23": different words have different texts.
+std::string escaped(std::string_view text) {
+  const auto is_hex = [&](std::size_t at) { return at < text.size() && std::isxdigit((unsigned char)text[at]); };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool is_at_end = i == 0 || i + 1 == text.size();
+    const bool stays = is_held(c) && !(c == ' ' && is_at_end) && !(c == '%' && is_hex(i + 1) && is_hex(i + 2));
+    out += stays ? std::string(1, c) : fmt::format("%{:02X}", (unsigned char)c);
+  }
+  return out;
+}
+
+std::vector<std::string> texts_of(const std::vector<std::string>& words) {
+  std::vector<std::string> texts;
+  for (const std::string& word : words) texts.push_back(cleaned(word, is_held));
+  if (std::set<std::string>(texts.begin(), texts.end()).size() == texts.size()) return texts;
+  std::transform(words.begin(), words.end(), texts.begin(), escaped);
+  return texts;
+}
+
 std::string name_of_first_line(std::string_view line, std::string_view place) {
   const auto words = base::words(line);
   if (words.size() != 2 || words[0] != "sketch") {
@@ -168,12 +194,7 @@ Sketch Sketch::of_columns(std::string_view name, const std::vector<Column>& colu
     const std::string wanted = cleaned_name(column.name);
     std::string unique = wanted;
     for (int number = 2; !used.insert(unique).second; ++number) unique = fmt::format("{}_{}", wanted, number);
-    Token token{int(arguments.size()), "", {}};
-    for (const std::string& alternative : column.alternatives) {
-      token.alternatives.push_back(cleaned(alternative, [](char c) {
-        return (unsigned char)(c) >= ' ' && std::string_view("|}#").find(c) == std::string_view::npos;
-      }));
-    }
+    Token token{int(arguments.size()), "", texts_of(column.alternatives)};
     arguments.push_back({std::move(unique), std::int64_t(token.alternatives.size())});
     line.push_back(std::move(token));
   }

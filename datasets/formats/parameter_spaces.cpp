@@ -31,6 +31,11 @@ std::vector<Scalar> list_of(const base::Document& list) {
   return values;
 }
 
+// The number that was meant: 0.3 for three steps of 0.1.
+double decimal(double number) {
+  return *codegen::number_in(fmt::format("{:.14g}", number));
+}
+
 // {from, to} with `step`, `powers_of`, or neither.
 std::vector<Scalar> range_of(const base::Document& range) {
   range.only_keys({"from", "to", "step", "powers_of"});
@@ -45,7 +50,15 @@ std::vector<Scalar> range_of(const base::Document& range) {
       throw base::UserError(range.place(), fmt::format("more than {} values", most_in_range));
     values.push_back(value);
   };
-  if (base != nullptr) {
+  if (base != nullptr && !(base->is_integer() && from.is_integer() && to.is_integer())) {
+    if (!(base->as_number() > 1) || !(from.as_number() > 0)) refuse("powers: expected powers_of > 1 and from > 0");
+    const double by = std::log(base->as_number()), slack = 1e-9;
+    const double first = std::ceil(std::log(from.as_number()) / by - slack);
+    const double last = std::floor(std::log(to.as_number()) / by + slack);
+    if (!(last - first < double(most_in_range)))
+      throw base::UserError(range.place(), fmt::format("more than {} values", most_in_range));
+    for (double power = first; power <= last; ++power) add(decimal(std::pow(base->as_number(), power)));
+  } else if (base != nullptr) {
     if (base->as_integer() < 2 || from.as_integer() < 1) refuse("powers: expected powers_of >= 2 and from >= 1");
     for (std::int64_t value = 1; value <= to.as_integer();) {
       if (value >= from.as_integer()) add(value);
@@ -64,7 +77,7 @@ std::vector<Scalar> range_of(const base::Document& range) {
     const double count = std::floor((to.as_number() - begin) / by * (1 + 1e-12));
     if (!(count < double(most_in_range)))
       throw base::UserError(range.place(), fmt::format("more than {} values", most_in_range));
-    for (double i = 0; i <= count; ++i) add(begin + i * by);
+    for (double i = 0; i <= count; ++i) add(decimal(begin + i * by));
   }
   if (values.empty()) refuse("an empty range: 'from' is beyond 'to'");
   return values;
@@ -97,13 +110,15 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
   codegen::ParameterSpace::check_counts(given.as_map().size(), count_of(texts), place);
   for (const auto& [name, values] : given.as_map())
     parameters.push_back({name, values.is_map() ? range_of(values) : list_of(values), {}});
+  bool is_partial = false;  // the first values are the others' defaults
   if (const base::Document* const standard = file.find("default")) {
     std::vector<std::string_view> known;
     for (const Tunable& parameter : parameters) known.push_back(parameter.name);
     standard->only_keys(known);
     for (Tunable& parameter : parameters) {
-      if (const base::Document* const value = standard->find(parameter.name))
-        parameter.standard = position_of(parameter, *value);
+      const base::Document* const value = standard->find(parameter.name);
+      parameter.standard = value == nullptr ? 0 : position_of(parameter, *value);
+      is_partial = is_partial || value == nullptr;
     }
   }
   std::vector<Constraint> constraints;
@@ -120,7 +135,9 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
                                 std::move(parameters), std::move(constraints), place);
   if (const std::string what = space.not_met_by_default(); !what.empty())
     throw base::UserError(file.at("default").place(),
-                          fmt::format("the default does not meet {}", base::shortened(what)));
+                          fmt::format("the default{} does not meet {}",
+                                      is_partial ? ", with the first values of parameters that it does not name," : "",
+                                      base::shortened(what)));
   return space;
 }
 

@@ -3,10 +3,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "base/error.h"
+#include "codegen/schedule/table_schema.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -41,6 +46,55 @@ TEST(ParameterSpaces, OfOurOwn) {
   EXPECT_EQ(*space.size(), 12. * 3 * 3 * 3);
   EXPECT_EQ(space.to_document(space.standard()).to_json(),
             R"({"tile_x":16,"tile_y":16,"width":8,"ratio":0.5,"flags":"-O2","unroll":false})");
+}
+
+std::vector<std::string> values_of(const std::string& values) {
+  std::vector<std::string> texts;
+  const codegen::ParameterSpace space = parse_parameter_space("parameters: {a: " + values + "}", "s.yaml");
+  for (const codegen::Scalar& value : space.parameters().front().values) texts.push_back(codegen::scalar_text(value));
+  return texts;
+}
+
+TEST(ParameterSpaces, StepsAndPowersOfFractionsAreTheNumbersThatWereMeant) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(values_of("{from: 0.1, to: 0.7, step: 0.1}"), (Texts{"0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7"}));
+  EXPECT_EQ(values_of("{from: 0, to: 1, step: 0.3}"), (Texts{"0", "0.3", "0.6", "0.9"}));
+  EXPECT_EQ(values_of("{from: 0.125, to: 4, powers_of: 2}"), (Texts{"0.125", "0.25", "0.5", "1", "2", "4"}));
+  EXPECT_EQ(values_of("{from: 0.001, to: 10, powers_of: 10}"), (Texts{"0.001", "0.01", "0.1", "1", "10"}));
+  EXPECT_EQ(values_of("{from: 1, to: 4, powers_of: 1.5}"), (Texts{"1", "1.5", "2.25", "3.375"}));
+}
+
+TEST(ParameterSpaces, ADefaultOfSomeParametersIsCompleted) {
+  const std::string text = "parameters: {a: [4, 8], b: [1, 2], c: [x, y]}\ndefault: {a: 8, c: y}\n";
+  const codegen::ParameterSpace space = parse_parameter_space(text, "s.yaml");
+  EXPECT_EQ(space.to_document(space.standard()).to_json(), R"({"a":8,"b":1,"c":"y"})");
+  for (const codegen::Tunable& parameter : space.parameters()) EXPECT_TRUE(parameter.standard);
+  try {
+    parse_parameter_space(text + "constraints: [b > 1]\n", "s.yaml");
+    FAIL();
+  } catch (const base::UserError& error) {
+    EXPECT_NE(std::string(error.what())
+                  .find("the default, with the first values of parameters that it does not name, does not meet b > 1"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(ParameterSpaces, DifferentWordsAreDifferentPoints) {
+  const codegen::ParameterSpace space = parse_parameter_space(
+      R"(parameters: {w: ["a#b", "a|b", "a}b", "a_b", "a b", " a b", "a b ", "a\nb", "a\tb", "a%23b", "a%b", "", " ", "%"]})",
+      "s.yaml");
+  std::set<std::uint64_t> hashes;
+  for (const codegen::Scalar& value : space.parameters().front().values) {
+    const std::string& word = std::get<std::string>(value);
+    const base::Result<codegen::Candidate> point = space.point(base::Document::map().set("w", word));
+    ASSERT_TRUE(point) << word;
+    EXPECT_TRUE(hashes.insert(codegen::hash_by_name(*point)).second) << word;
+    EXPECT_EQ(std::get<std::string>(space.values_of(*point).front()), word);
+  }
+  // Journals and datasets hold them so.
+  const codegen::Sketch read = codegen::parse_sketch(codegen::to_text(*space.sketch()), "sketch");
+  EXPECT_TRUE(read == *space.sketch());
 }
 
 TEST(ParameterSpaces, OfT1) {
