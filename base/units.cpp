@@ -1,7 +1,5 @@
 #include "base/units.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cctype>
 #include <span>
@@ -114,12 +112,13 @@ Unit rate_of(std::string_view what) {
   std::string word = lower(what);
   if (word.size() > 1 && word.ends_with('s')) word.pop_back();
   // Their case says nothing: "mflop" is not a thousandth.
-  for (const std::string_view base : {"flop", "op", "lup"}) {
-    if (!word.ends_with(base) || word.size() > base.size() + 1) continue;
+  for (const auto& [base, quantity] :
+       {std::pair("flop", "FLOP/s"), std::pair("op", "op/s"), std::pair("lup", "LUP/s")}) {
+    const std::size_t size = std::string_view(base).size();
+    if (!word.ends_with(base) || word.size() > size + 1) continue;
     const std::string prefix(1, char(std::toupper((unsigned char)word.front())));
     for (const auto& [each, scale] : prefixes) {
-      if (word.size() == base.size() ? each.empty() : each == prefix && scale > 1)
-        return {fmt::format("{}/s", base), scale};
+      if (word.size() == size ? each.empty() : each == prefix && scale > 1) return {quantity, scale};
     }
   }
   std::optional<Unit> unit = simple(what);
@@ -158,10 +157,6 @@ std::optional<Unit> unit_named(std::string_view name) {
   if (below && below->quantity == "s")  // of a time per time no one knows what it is
     return is_word(what) && !is_time && below->scale == 1 ? std::optional(rate_of(what)) : std::nullopt;
   return is_time && is_word(each) ? above : std::nullopt;  // of each call
-}
-
-bool is_rate(const Unit& unit) {
-  return unit.quantity.ends_with("/s");
 }
 
 }  // namespace graft::base

@@ -19,7 +19,4 @@ struct Unit {
 // mostly says minimum.
 std::optional<Unit> unit_named(std::string_view name);
 
-// Whether more of it is better than less: rates, and "%" does not say.
-bool is_rate(const Unit& unit);
-
 }  // namespace graft::base

@@ -29,6 +29,12 @@ void OwnFlags::declare(Options& options) {
   options.text("time", command.time,
                "what the command prints its time as: NAME, NAME:UNIT or /REGEX/:UNIT; a unit that is printed counts "
                "before UNIT (without any: s); default: wall time");
+  options.text("maximize", command.maximize,
+               "in place of --time: a measure of which more is better, NAME or NAME:UNIT (GFLOPS, bandwidth:GB/s)");
+  options.text("minimize", command.minimize, "in place of --time: another measure of which less is better (energy:J)");
+  options.texts("also", command.also,
+                "another measure that is kept, NAME or NAME:UNIT, several times; with a bound, energy:J<=5 or "
+                "accuracy>=0.9, which the best configuration keeps");
   options.text("check", command.check,
                "what it must print as the default configuration does: NAME (the rest of its line), "
                "NAME:RELATIVE:ABSOLUTE with tolerances, or * for all but times");
@@ -46,7 +52,8 @@ bool OwnFlags::is_given() const {
 
 void OwnFlags::refuse_for_others() const {
   if (!from.empty() || !devices.empty() || command.persistent || command.shell || !command.build.empty() ||
-      !command.time.empty() || !command.check.empty())
+      !command.time.empty() || !command.maximize.empty() || !command.minimize.empty() || !command.also.empty() ||
+      !command.check.empty())
     throw base::UserError("--run", "missing: the command that measures a configuration of the space");
 }
 

@@ -213,7 +213,7 @@ int DatasetWriter::position_of(const std::shared_ptr<const codegen::Sketch>& ske
 void DatasetWriter::add(const Dataset::Row& row) {
   constexpr std::int64_t block = 8 * h5::row_chunk;
   Content& to = *content_;
-  const Measurement& measurement = row.measurement;
+  const Measurement measurement = with_minimum(row.measurement);
   if (const std::string problem = contradiction(measurement); !problem.empty()) {
     throw base::Failure(fmt::format("row {} cannot be written: {}", to.rows, problem));
   }

@@ -31,6 +31,10 @@ constexpr std::array texts = {
     StatusText{unsupported, "This platform cannot run the program.",
                "the instructions that the platform's model lacks, or what the linker says",
                "choose another platform, or another space"},
+    StatusText{no_time, "A program of one's own ended well, but said no time that is understood.",
+               "what it printed in the place of its time", "see what `--time` understands (tune your own program)"},
+    StatusText{not_allowed, "A program of one's own ended well, but a measure of it is beyond the bound of `--also`.",
+               "the measure and its bound", "none is needed"},
 };
 
 constexpr bool in_order() {

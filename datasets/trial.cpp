@@ -36,7 +36,18 @@ std::optional<Status> status_of(std::string_view name) {
 
 double seconds_of(const Measurement& measurement) {
   if (measurement.status != Status::ok || measurement.seconds.empty()) return std::numeric_limits<double>::quiet_NaN();
-  return *std::min_element(measurement.seconds.begin(), measurement.seconds.end());
+  if (measurement.estimator.empty()) return *std::min_element(measurement.seconds.begin(), measurement.seconds.end());
+  std::vector<double> seconds = measurement.seconds;
+  const auto middle = seconds.begin() + std::ptrdiff_t(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
+}
+
+Measurement with_minimum(Measurement measurement) {
+  if (!measurement.estimator.empty() && measurement.status == Status::ok)
+    std::erase_if(measurement.seconds, [least = seconds_of(measurement)](double each) { return each < least; });
+  measurement.estimator.clear();
+  return measurement;
 }
 
 std::string contradiction(const Measurement& measurement) {
@@ -46,6 +57,11 @@ std::string contradiction(const Measurement& measurement) {
   if (measurement.status == Status::slower_than_limit && !has_time) return "status slower_than_limit without its bound";
   for (const double seconds : measurement.seconds) {
     if (!positive(seconds)) return fmt::format("a time of {} seconds", seconds);
+  }
+  if (!measurement.estimator.empty() && measurement.estimator != median)
+    return fmt::format("unknown estimator '{}'", measurement.estimator);
+  for (const auto& [name, value] : measurement.also) {
+    if (!std::isfinite(value)) return fmt::format("'{}' is {}", name, value);
   }
   if (!positive(measurement.reference_ratio)) return fmt::format("reference_ratio {}", measurement.reference_ratio);
   return "";
@@ -62,11 +78,17 @@ base::Document to_document(const Measurement& measurement) {
   if (!measurement.clock.empty()) document.set("clock", measurement.clock);
   if (measurement.reference_ratio != 1) document.set("reference_ratio", measurement.reference_ratio);
   if (!measurement.check.empty()) document.set("check", measurement.check);
+  if (!measurement.estimator.empty()) document.set("estimator", measurement.estimator);
+  if (!measurement.also.empty()) {
+    base::Document also = base::Document::map();
+    for (const auto& [name, value] : measurement.also) also.set(name, value);
+    document.set("also", std::move(also));
+  }
   return document;
 }
 
 Measurement measurement_from(const base::Document& document) {
-  document.only_keys({"status", "reason", "seconds", "clock", "reference_ratio", "check"});
+  document.only_keys({"status", "reason", "seconds", "clock", "reference_ratio", "check", "estimator", "also"});
   Measurement measurement;
   const base::Document& status = document.at("status");
   if (const auto known = status_of(status.as_string())) {
@@ -82,6 +104,10 @@ Measurement measurement_from(const base::Document& document) {
   read_text("reason", measurement.reason);
   read_text("clock", measurement.clock);
   read_text("check", measurement.check);
+  read_text("estimator", measurement.estimator);
+  if (const base::Document* also = document.find("also")) {
+    for (const auto& [name, value] : also->as_map()) measurement.also.emplace_back(name, value.as_number());
+  }
   if (const base::Document* seconds = document.find("seconds")) {
     for (const base::Document& each : seconds->as_list()) measurement.seconds.push_back(each.as_number());
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/document.h"
@@ -22,7 +23,9 @@ namespace graft::datasets {
   X(timed_out)                                                                                            \
   X(out_of_memory)                                                                                        \
   X(slower_than_limit) /* stopped early: seconds hold the lower bound; never best, left out of metrics */ \
-  X(unsupported)       /* this platform cannot run it */
+  X(unsupported)       /* this platform cannot run it */                                                  \
+  X(no_time)           /* it ended well, but said no time that is understood */                           \
+  X(not_allowed)       /* it ended well, but a measure of it is beyond its bound */
 
 enum class Status {
 #define X(name) name,
@@ -32,6 +35,8 @@ enum class Status {
 std::string_view name_of(Status status);
 std::optional<Status> status_of(std::string_view name);
 
+inline constexpr const char* median = "median";
+
 struct Measurement {
   Status status = Status::ok;
   std::string reason;           // empty when ok
@@ -39,15 +44,22 @@ struct Measurement {
   std::string clock;            // "thread_cpu", "wall", "modelled"
   double reference_ratio = 1;   // speed of the reference kernel now / at the start of the run (drift); 1 if not taken
   std::string check;            // the check that the result had: "host", "qemu", "none"
+  std::string estimator = {};   // how its repetitions give one time: "" the minimum, "median"
+  // Other measures of the same runs, by name, in base units: energy in J.
+  std::vector<std::pair<std::string, double>> also = {};
 };
 
-// The estimator of a measurement: minimum of its repetitions. NaN unless ok.
+// The estimator of a measurement: minimum of its repetitions, or their median, of an even number the upper one. NaN
+// unless ok.
 double seconds_of(const Measurement& measurement);
 
 // The contradiction in a measurement, in words; empty if there is none. Journals and datasets hold and accept no other
 // measurements: ok has at least one time and no reason, slower_than_limit has its lower bound, times and the ratio are
 // finite and positive.
 std::string contradiction(const Measurement& measurement);
+
+// With the minimum as its estimator, and the same time: without repetitions below it.
+Measurement with_minimum(Measurement measurement);
 
 struct Trial {
   std::int64_t index = 0;  // position in its run

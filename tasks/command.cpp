@@ -15,6 +15,7 @@
 #include <set>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "base/document.h"
 #include "base/error.h"
@@ -24,7 +25,7 @@
 #include "base/text.h"
 #include "codegen/schedule/table_schema.h"
 #include "tasks/compared.h"
-#include "tasks/printed.h"
+#include "tasks/output_reader.h"
 
 namespace graft::tasks {
 namespace {
@@ -59,6 +60,14 @@ std::optional<std::string_view> placeholder_at(std::string_view text, std::size_
   return text.substr(at + 1, end - at - 1);
 }
 
+// A value as a program is given it: a fraction stays one ("1.0") where it is whole.
+std::string value_text(const codegen::Scalar& value) {
+  const std::string text = codegen::scalar_text(value);
+  return std::holds_alternative<double>(value) && text.find_first_not_of("-0123456789") == std::string::npos
+             ? text + ".0"
+             : text;
+}
+
 // The words of a command.
 class Words {
  public:
@@ -85,7 +94,7 @@ class Words {
     std::vector<std::string> argv;
     if (shell_) argv = {"sh", "-c"};
     const auto value_of = [&](const Piece& piece) {
-      return *piece.parameter < 0 ? folder : codegen::scalar_text(values[std::size_t(*piece.parameter)]);
+      return *piece.parameter < 0 ? folder : value_text(values[std::size_t(*piece.parameter)]);
     };
     for (const Word& word : words_) {
       if (!shell_ && word.size() == 1 && word.front().as_words) {
@@ -181,46 +190,6 @@ class Words {
   std::vector<Word> words_;
 };
 
-// What is compared with the default configuration's output: "NAME", "NAME:RELATIVE:ABSOLUTE" and "*" in place of NAME.
-struct Check {
-  std::optional<PrintedName> name = {};  // nullopt: all but the measured
-  std::optional<Tolerance> tolerance = {};
-  std::string text = {};  // for messages
-};
-
-Check check_from(const std::string& text) {
-  const auto [name, suffix] = parted(text, "check");
-  Check check;
-  check.text = name == "*" ? "its output" : base::shortened(name);
-  if (name != "*") check.name.emplace(name, "check");
-  if (suffix.empty()) return check;
-  const std::size_t colon = suffix.find(':');
-  std::vector<double> numbers;
-  for (const std::string& each :
-       {suffix.substr(0, colon), colon == std::string::npos ? std::string("0") : suffix.substr(colon + 1)}) {
-    const std::optional<double> number = codegen::number_in(each);
-    if (!number || !(*number >= 0))
-      throw base::UserError("check", fmt::format("'{}' is not a tolerance", base::shortened(suffix)));
-    numbers.push_back(*number);
-  }
-  check.tolerance = Tolerance{numbers.front(), numbers.back()};
-  return check;
-}
-
-// Without the parts of it that were measured.
-std::string unmeasured(const std::vector<PrintedLine>& lines, std::size_t line, std::size_t begin,
-                       const std::vector<PrintedPart>& measured) {
-  std::string text;
-  for (const PrintedPart& part : measured) {
-    if (part.line != line || part.end <= begin) continue;
-    text += lines[line].text.substr(begin, std::max(part.begin, begin) - begin);
-    begin = part.end;
-  }
-  text += lines[line].text.substr(std::min(begin, lines[line].text.size()));
-  const std::size_t last = text.find_last_not_of(" \t,;|");
-  return last == std::string::npos ? "" : text.substr(0, last + 1);
-}
-
 std::string last_line(std::string_view text) {
   text = base::trim(text);
   const std::size_t begin = text.rfind('\n');
@@ -247,9 +216,10 @@ class CommandMeasurer final : public Measurer {
         space_(space),
         settings_(settings),
         run_(command.run, command.shell, !command.persistent, space, "run"),
+        output_(command),
         folder_("command") {
     if (!command.build.empty()) build_.emplace(command.build, command.shell, true, space, "build");
-    if (command.persistent && (!command.build.empty() || !command.time.empty()))
+    if (command.persistent && (!command.build.empty() || output_.measures_something()))
       throw base::UserError("persistent", "such a command answers with its times, and builds by itself");
     for (int p = 0; !command.persistent && p < int(space.parameters().size()); ++p) {
       const codegen::Tunable& parameter = space.parameters()[std::size_t(p)];
@@ -258,19 +228,19 @@ class CommandMeasurer final : public Measurer {
                                                  "where its value belongs",
                                                  parameter.name));
     }
-    if (!command.time.empty()) time_.emplace(command.time, "time", true);
-    if (!command.check.empty()) check_ = check_from(command.check);
   }
 
   void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
                base::Monitor& monitor) override {
-    if (check_ && !expected_ && !find_expected(monitor)) return;
+    if (output_.check() && !expected_ && !find_expected(monitor)) return;
     for (std::size_t i = 0; i < candidates.size() && !monitor.stop_requested(); ++i) {
       Outcome outcome = default_ && candidates[i].arguments == space_.standard().arguments
                             ? *std::exchange(default_, std::nullopt)
                             : measured(candidates[i], monitor);
       if (outcome.stopped) return;
-      if (outcome.measurement.status == Status::ok && check_) compare(outcome);
+      if (outcome.measurement.status == Status::ok && output_.check()) compare(outcome);
+      if (is_far_below(outcome.measurement)) outcome = confirmed(candidates[i], std::move(outcome), monitor);
+      if (outcome.stopped) return;
       if (outcome.measurement.status == Status::ok)
         fastest_ = std::min(fastest_, datasets::seconds_of(outcome.measurement));
       on_trial({std::int64_t(i), codegen::hash_by_name(candidates[i]), std::move(outcome.measurement)});
@@ -290,6 +260,23 @@ class CommandMeasurer final : public Measurer {
     return {without_times(status, reason.empty() ? "no reason" : reason, "wall")};
   }
 
+  bool is_far_below(const Measurement& measurement) const {
+    constexpr double far = 0.8;  // of the best time so far
+    return measurement.status == Status::ok && std::isfinite(fastest_) &&
+           datasets::seconds_of(measurement) < far * fastest_;
+  }
+
+  // Measured once more, so that a glitch is not the best: with the repetitions of both, or as it failed.
+  Outcome confirmed(const codegen::Candidate& candidate, Outcome first, base::Monitor& monitor) {
+    Outcome again = measured(candidate, monitor);
+    if (again.stopped) return again;
+    if (again.measurement.status == Status::ok && output_.check()) compare(again);
+    if (again.measurement.status != Status::ok) return again;
+    std::vector<double>& seconds = first.measurement.seconds;
+    seconds.insert(seconds.end(), again.measurement.seconds.begin(), again.measurement.seconds.end());
+    return first;
+  }
+
   // From two runs of the default configuration at least.
   bool find_expected(base::Monitor& monitor) {
     std::vector<Texts> runs;
@@ -304,14 +291,14 @@ class CommandMeasurer final : public Measurer {
     }
     const auto unfit = [&](const std::string& why) {
       default_.reset();
-      throw base::Failure(
-          fmt::format("nothing can be compared with the default configuration's output: {} {}", check_->text, why));
+      throw base::Failure(fmt::format("nothing can be compared with the default configuration's output: {} {}",
+                                      output_.check()->text, why));
     };
     if (runs.front().empty())
-      throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", check_->text));
-    if (const std::string why = unfit_as_reference(runs.front(), !check_->name); !why.empty()) unfit(why);
+      throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", output_.check()->text));
+    if (const std::string why = unfit_as_reference(runs.front(), !output_.check()->name); !why.empty()) unfit(why);
     for (const Texts& run : runs) {
-      if (const std::optional<std::string> why = difference(run, runs.front(), check_->tolerance))
+      if (const std::optional<std::string> why = difference(run, runs.front(), output_.check()->tolerance))
         unfit(fmt::format("changes from run to run: it {} (NAME:TOLERANCE allows differences)", *why));
     }
     expected_ = std::move(runs.front());
@@ -323,9 +310,9 @@ class CommandMeasurer final : public Measurer {
     for (const Texts& run : outcome.checked) {
       std::string reason;
       if (run.empty())
-        reason = fmt::format("prints no '{}'", check_->text);
-      else if (const std::optional<std::string> why = difference(run, *expected_, check_->tolerance))
-        reason = fmt::format("{} {}", check_->text, *why);
+        reason = fmt::format("prints no '{}'", output_.check()->text);
+      else if (const std::optional<std::string> why = difference(run, *expected_, output_.check()->tolerance))
+        reason = fmt::format("{} {}", output_.check()->text, *why);
       if (!reason.empty()) outcome.measurement = without_times(Status::wrong_result, reason, "wall");
       if (!reason.empty()) return;
     }
@@ -414,8 +401,10 @@ class CommandMeasurer final : public Measurer {
     const std::vector<std::string> argv = run_.filled(values, folder_.path().string());
     Outcome outcome;
     Measurement& measurement = outcome.measurement;
-    measurement.clock = time_ ? "command" : "wall";
+    measurement.clock = output_.has_goal() ? "command" : "wall";
+    measurement.estimator = datasets::median;
     measurement.check = "none";
+    std::vector<std::vector<double>> also;
     while (int(measurement.seconds.size()) < settings_.repetitions) {
       if (!measurement.seconds.empty() && Clock::now() >= end) break;
       const Ended ended = process(argv, end, monitor);
@@ -424,79 +413,24 @@ class CommandMeasurer final : public Measurer {
         if (fault->measurement.status == Status::timed_out && !fault->stopped && !measurement.seconds.empty()) break;
         return std::move(*fault);
       }
-      const Printed printed = read(ended, monitor);
-      if (!printed.problem.empty()) return failed(Status::crashed, "ended well, but " + printed.problem);
-      for (const double each : printed.seconds) {
-        if (!(each > 0) || !std::isfinite(each)) return failed(Status::crashed, fmt::format("a time of {} s", each));
-      }
-      measurement.seconds.insert(measurement.seconds.end(), printed.seconds.begin(), printed.seconds.end());
-      if (check_) outcome.checked.push_back(printed.checked);
+      OutputReader::Read read = output_.read(ended.out, ended.err, ended.seconds);
+      if (!read.note.empty() && !std::exchange(has_noted_, true)) monitor.note(read.note);
+      if (!read.problem.empty()) return failed(Status::no_time, read.problem);
+      measurement.seconds.insert(measurement.seconds.end(), read.seconds.begin(), read.seconds.end());
+      also.push_back(std::move(read.also));
+      if (output_.check()) outcome.checked.push_back(std::move(read.checked));
       if (is_far_slower(measurement.seconds)) break;
     }
     if (measurement.seconds.size() > std::size_t(most_repetitions)) measurement.seconds.resize(most_repetitions);
+    measurement.also = output_.medians(also);
+    if (const std::string why = output_.beyond_bounds(measurement.also); !why.empty())
+      return failed(Status::not_allowed, why);
     return outcome;
   }
 
   bool is_far_slower(const std::vector<double>& seconds) const {
     return settings_.abort_factor > 0 &&
            *std::min_element(seconds.begin(), seconds.end()) > settings_.abort_factor * fastest_;
-  }
-
-  // What one run printed.
-  struct Printed {
-    std::vector<double> seconds = {};
-    std::string problem = {};
-    Texts checked = {};
-  };
-
-  // From its standard output, or, where that has nothing of the kind, from its standard error.
-  Printed read(const Ended& ended, base::Monitor& monitor) {
-    const bool by_name = !(time_ && time_->is_regex()) && !(check_ && check_->name && check_->name->is_regex());
-    const std::vector<PrintedLine> out = printed_lines(ended.out, by_name), err = printed_lines(ended.err, by_name);
-    Printed printed;
-    std::vector<PrintedPart> measured;  // in `out`
-    if (!time_) printed.seconds = {ended.seconds};
-    if (time_) {
-      PrintedMeasure::Found found = time_->find(out);
-      measured = found.parts;
-      if (found.is_missing && !base::trim(ended.err).empty()) {
-        PrintedMeasure::Found other = time_->find(err);
-        if (!other.is_missing || base::trim(ended.out).empty()) found = std::move(other);
-      }
-      if (!found.note.empty() && !std::exchange(has_noted_, true)) monitor.note(found.note);
-      printed.seconds = std::move(found.values);
-      printed.problem = std::move(found.problem);
-    }
-    if (!check_) return printed;
-    printed.checked = check_->name ? checked_in(out, measured) : all_but(out, measured);
-    if (check_->name && printed.checked.empty()) printed.checked = checked_in(err, {});
-    return printed;
-  }
-
-  // What follows the name, wherever it is.
-  Texts checked_in(const std::vector<PrintedLine>& lines, const std::vector<PrintedPart>& measured) const {
-    const std::vector<PrintedName::Match> matches = check_->name->find(lines);
-    Texts texts;
-    for (const PrintedName::Match& match : matches) {
-      const bool is_best = std::all_of(matches.begin(), matches.end(),
-                                       [&](const PrintedName::Match& other) { return other.rank >= match.rank; });
-      if (!is_best) continue;
-      texts.push_back(
-          check_->name->is_regex()
-              ? lines[match.line].text.substr(match.group, match.group_end - match.group)
-              : unmeasured(lines, match.line, check_->name->value_after(match, lines[match.line]), measured));
-    }
-    return texts;
-  }
-
-  static Texts all_but(const std::vector<PrintedLine>& lines, const std::vector<PrintedPart>& measured) {
-    std::set<std::size_t> origins;
-    for (const PrintedPart& part : measured) origins.insert(lines[part.line].origin);
-    Texts texts;
-    for (const PrintedLine& line : lines) {
-      if (!origins.contains(line.origin)) texts.push_back(line.text);
-    }
-    return texts;
   }
 
   // By the program that keeps running.
@@ -613,6 +547,7 @@ class CommandMeasurer final : public Measurer {
     if (outcome.measurement.seconds.size() > std::size_t(most_repetitions))
       outcome.measurement.seconds.resize(most_repetitions);
     outcome.measurement.clock = "command";
+    outcome.measurement.estimator = datasets::median;
     outcome.measurement.check = "none";
     if (const std::string why = datasets::contradiction(outcome.measurement); !why.empty())
       throw base::UserError(seconds.place(), why);
@@ -626,8 +561,7 @@ class CommandMeasurer final : public Measurer {
   const MeasureSettings settings_;
   Words run_;
   std::optional<Words> build_;
-  std::optional<PrintedMeasure> time_;
-  std::optional<Check> check_;
+  OutputReader output_;
   bool has_noted_ = false;  // which of several numbers is read
   base::TemporaryFolder folder_;
   std::optional<Texts> expected_;   // of the default
@@ -644,6 +578,16 @@ class CommandMeasurer final : public Measurer {
 std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
                                                 const MeasureSettings& settings) {
   return std::make_unique<CommandMeasurer>(command, space, settings);
+}
+
+std::optional<Goal> goal_of(const Command& command, double seconds) {
+  const bool more_is_better = !command.maximize.empty();
+  const std::string& text = more_is_better ? command.maximize : command.minimize;
+  if (text.empty()) return std::nullopt;
+  const PrintedMeasure measure(text, more_is_better ? "maximize" : "minimize", false);
+  const double value = more_is_better ? 1 / seconds : seconds;
+  return Goal{measure.name(), measure.unit_text(), value / (measure.unit() ? measure.unit()->scale : 1),
+              more_is_better};
 }
 
 std::string command_line(const Command& command, const codegen::ParameterSpace& space,

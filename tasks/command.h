@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,11 +34,26 @@ struct Command {
   // or {"NAME": [1.5, 1.6]}, each number a repetition; or "/REGEX/:UNIT" with the number as its first group, line by
   // line. On standard output, or else on standard error. "": wall time from start to end.
   std::string time = {};
+  // In place of its time another measure, of which more or less is better, of any unit: the search's times are its
+  // reciprocals, or its values, in base units.
+  std::string maximize = {}, minimize = {};
+  // Other measures that are kept with the times; with a bound, "energy:J<=5" or "accuracy>=0.9", a configuration beyond
+  // it is not_allowed.
+  std::vector<std::string> also = {};
   // What must be as for the default configuration: "NAME" for what follows it on its line, or with
   // "NAME:RELATIVE:ABSOLUTE" numbers within tolerances (tasks/compared.h); "*": all that it prints except lines with
   // its times.
   std::string check = {};
 };
+
+// A measure in place of the time, of a configuration with these "seconds" (`maximize`, `minimize`).
+struct Goal {
+  std::string name, unit;  // "": none is said in the command
+  double value = 0;        // in this unit
+  bool more_is_better = false;
+};
+// nullopt for a time.
+std::optional<Goal> goal_of(const Command& command, double seconds);
 
 // The source of its times.
 inline constexpr const char* command_source = "command";

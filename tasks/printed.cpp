@@ -167,13 +167,16 @@ bool goes_on(const std::vector<double>& before, const std::vector<double>& after
                                                      [](double a, double b) { return a == b || a + 1 == b; });
 }
 
-// The unit at the end of a name: "time_ms", "elapsed (us)", "GFLOPS".
-std::optional<base::Unit> unit_of_name(std::string_view name, bool is_time) {
+// The unit at the end of a name: "time_ms", "elapsed (us)", "GFLOPS"; its text.
+std::string text_of_unit(std::string_view name) {
   if (name.ends_with(')') || name.ends_with(']')) name.remove_suffix(1);
-  const std::optional<base::Unit> whole = base::unit_named(name);
-  const std::string_view last = name.substr(name.find_last_of("_ -([.") + 1);
-  const std::optional<base::Unit> unit = whole ? whole : base::unit_named(last);
-  const bool is_letter = (whole ? name : last).size() == 1 && (last != "s" || whole) && last != "J" && last != "W";
+  return std::string(base::unit_named(name) ? name : name.substr(name.find_last_of("_ -([.") + 1));
+}
+
+std::optional<base::Unit> unit_of_name(std::string_view name, bool is_time) {
+  const std::string text = text_of_unit(name);
+  const std::optional<base::Unit> unit = base::unit_named(text);
+  const bool is_letter = text.size() == 1 && (text != "s" || text == name) && text != "J" && text != "W";
   if (!unit || is_letter || (is_time && unit->quantity != "s")) return std::nullopt;
   return unit;
 }
@@ -260,7 +263,8 @@ struct PrintedMeasure::Candidate {
 };
 
 PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool is_time)
-    : name_(parted(text, field).first, field), is_time_(is_time), unit_text_(parted(text, field).second) {
+    : name_(parted(text, field).first, field), is_time_(is_time) {
+  unit_text_ = parted(text, field).second;
   if (!name_.is_regex()) name_unit_ = unit_of_name(name(), is_time);
   if (is_time && !name_.is_regex() && datasets::formats::says_more_is_better(name()))
     throw base::UserError(
@@ -274,6 +278,7 @@ PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool 
     throw base::UserError(field, fmt::format("the name '{}' says another unit than '{}'", base::shortened(name()),
                                              base::shortened(unit_text_)));
   if (name_unit_) unit_ = name_unit_;
+  if (name_unit_ && unit_text_.empty()) unit_text_ = text_of_unit(name());
   if (!unit_ && is_time) unit_ = base::Unit{"s", 1};
 }
 

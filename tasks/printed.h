@@ -59,7 +59,9 @@ class PrintedMeasure {
 
   const std::string& name() const { return name_.text(); }
   bool is_regex() const { return name_.is_regex(); }
-  const std::string& unit() const { return unit_text_; }  // that is said here; "": none
+  // That is said here, and its text.
+  const std::optional<base::Unit>& unit() const { return unit_; }
+  const std::string& unit_text() const { return unit_text_; }
 
   struct Found {
     std::vector<double> values = {};      // in the unit of `quantity`: seconds of times; each is a repetition

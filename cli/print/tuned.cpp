@@ -65,8 +65,17 @@ void print(const study::OwnResult& result, Output& out) {
   out.line(fmt::format("{} on {}, {}", result.workload, result.platform, points));
   Table table({"", "value"});
   if (result.best) {
-    table.row({"best seconds", seconds_text(result.best->seconds)});
-    if (result.standard_seconds)
+    const std::optional<tasks::Goal>& goal = result.best->goal;
+    if (goal)
+      table.row({"best " + goal->name, fmt::format("{:.6g} {}", goal->value, goal->unit)});
+    else
+      table.row({"best seconds", seconds_text(result.best->seconds)});
+    for (const auto& [name, value] : result.best->measurement.also)
+      table.row({"its " + name, fmt::format("{:.6g}", value)});
+    if (result.standard_seconds && goal)
+      table.row(
+          {"than the default", fmt::format("{:.2f} times better", *result.standard_seconds / result.best->seconds)});
+    else if (result.standard_seconds)
       table.row({"the default", fmt::format("{} ({:.2f} times the best)", seconds_text(*result.standard_seconds),
                                             *result.standard_seconds / result.best->seconds)});
   }

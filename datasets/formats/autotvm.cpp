@@ -63,6 +63,8 @@ std::int64_t error_of(Status status) {
       return 7;
     case Status::crashed:
     case Status::out_of_memory:
+    case Status::no_time:
+    case Status::not_allowed:
       break;
   }
   return 4;

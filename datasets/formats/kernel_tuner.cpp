@@ -364,6 +364,7 @@ FailureWords words_of(Status status) {
       return {"CompilationFailedConfig", "compile"};
     case Status::unsupported:
     case Status::does_not_lower:
+    case Status::not_allowed:
       return {"InvalidConfig", "constraints"};
     case Status::wrong_result:
       return {"RuntimeFailedConfig", "correctness"};

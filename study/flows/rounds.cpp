@@ -52,6 +52,8 @@ std::string remedy_for(datasets::Status status, const tasks::Platform& platform)
     case datasets::Status::out_of_memory:
       return "choose a smaller workload";
     case datasets::Status::unsupported:
+    case datasets::Status::no_time:
+    case datasets::Status::not_allowed:
     case datasets::Status::ok:
       break;
   }

@@ -246,9 +246,11 @@ void put_command(const OwnRequest& request, Request& identity) {
   const tasks::Command& command = request.command;
   if (request.runs.empty()) identity.set("run", command.run);
   for (const auto& [key, text] :
-       {std::pair("build", &command.build), std::pair("time", &command.time), std::pair("check", &command.check)}) {
+       {std::pair("build", &command.build), std::pair("time", &command.time), std::pair("maximize", &command.maximize),
+        std::pair("minimize", &command.minimize), std::pair("check", &command.check)}) {
     if (!text->empty()) identity.set(key, *text);
   }
+  if (!command.also.empty()) identity.set("also", base::join(command.also, ", "));
   if (command.shell) identity.set("shell", true);
   if (command.persistent) identity.set("persistent", true);
 }
@@ -422,9 +424,12 @@ OwnResult result_of(OwnSession& own, bool complete) {
   // Among all recorded trials: an earlier part of the run with more trials may have found a better one.
   const std::vector<datasets::Trial>& recorded = own.run.journal().trials();
   if (const auto best = search::best_trial(recorded, own.parameters.workload())) {
-    result.best = OwnResult::Best{
-        best->index, datasets::seconds_of(best->measurement), own.parameters.to_document(best->candidate),
-        tasks::command_line(own.request.command, own.parameters, best->candidate), best->measurement};
+    result.best = OwnResult::Best{best->index,
+                                  datasets::seconds_of(best->measurement),
+                                  own.parameters.to_document(best->candidate),
+                                  tasks::command_line(own.request.command, own.parameters, best->candidate),
+                                  best->measurement,
+                                  tasks::goal_of(own.request.command, datasets::seconds_of(best->measurement))};
   }
   if (has_default(own.parameters)) {
     const std::uint64_t standard = codegen::hash(own.parameters.standard());
@@ -470,8 +475,12 @@ std::optional<OwnResult> known_result(const OwnRequest& request, const codegen::
   result.seed = request.search.seed;
   result.points = space.size();
   result.combinations = space.combinations();
-  result.best = OwnResult::Best{0, datasets::seconds_of(known->measurement), space.to_document(*point),
-                                tasks::command_line(request.command, space, *point), known->measurement};
+  result.best = OwnResult::Best{0,
+                                datasets::seconds_of(known->measurement),
+                                space.to_document(*point),
+                                tasks::command_line(request.command, space, *point),
+                                known->measurement,
+                                tasks::goal_of(request.command, datasets::seconds_of(known->measurement))};
   result.curve = {{known->trials, result.best->seconds}};
   result.model = "none asked";
   result.known_since = known->date;
@@ -553,6 +562,12 @@ base::Document to_document(const OwnResult& result) {
         .set("configuration", result.best->configuration)
         .set("command", result.best->command)
         .set("measurement", datasets::to_document(result.best->measurement));
+    if (const std::optional<tasks::Goal>& goal = result.best->goal) {
+      base::Document document = base::Document::map();
+      document.set("name", goal->name).set("value", goal->value).set("more_is_better", goal->more_is_better);
+      if (!goal->unit.empty()) document.set("unit", goal->unit);
+      best.set("goal", std::move(document));
+    }
   }
   base::Document out = base::Document::map();
   out.set("workload", result.workload)

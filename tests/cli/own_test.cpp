@@ -127,6 +127,65 @@ TEST(Own, TheProductInOpenClIsTunedWhereThereIsADevice) {
   EXPECT_EQ(result.at("statuses").to_json(), R"({"ok":3})");
 }
 
+std::vector<std::string> with_output(const std::filesystem::path& folder, const std::string& shell,
+                                     std::vector<std::string> more) {
+  std::ofstream(folder / "space.yaml") << "parameters: {x: {from: 1, to: 12}}\ndefault: {x: 6}\n";
+  std::vector<std::string> all = {
+      "tune",  (folder / "space.yaml").string(), "--shell", "--run", shell, "--repetitions", "1", "--trials", "12",
+      "--out", (folder / "run").string()};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+std::int64_t best_x(const base::Document& result) {
+  return result.at("best").at("configuration").at("x").as_integer();
+}
+
+// The fastest is 3 in each.
+TEST(Own, TheUnitThatIsPrintedCounts) {
+  for (const auto& [shell, flag] : {
+           std::pair("test {x} = 3 && echo 'time: 950 us' || echo 'time: 1.'{x}' ms'", "time:ms"),
+           std::pair("test {x} = 3 && echo 'time: 1.2 ms' || echo 'time: 1.1 s'; : {x}", "time:ms"),
+           std::pair("test {x} = 3 && echo 'time: 1,234.5 us' || echo 'time: 3,'{x}'00.5 us'", "time:us"),
+           std::pair("test {x} = 3 && echo 'time: 1,2 ms' || echo 'time: 1,9'{x}' ms'", "time:ms"),
+           std::pair("test {x} = 3 && echo 'time: 0.9000D-03' || echo 'time: 0.1'{x}'D-01'", "time"),
+           std::pair("echo 'setup time: 0.'{x}; test {x} = 3 && echo 'kernel time: 1.5' || echo 'kernel time: 2'",
+                     "kernel time"),
+           std::pair("printf '\\033[1mTime (ms)\\033[0m: %s\\n' $(( ({x} - 3) * ({x} - 3) + 1 )) >&2", "time"),
+       }) {
+    const base::Folder folder;
+    EXPECT_EQ(best_x(json_of(with_output(folder.path(), shell, {"--time", flag}))), 3) << shell;
+  }
+  const base::Folder folder;
+  const base::Finished several =
+      graft(with_output(folder.path(), "echo 'setup time: 0.'{x}; echo 'kernel time: 1.5'", {"--time", "time"}));
+  EXPECT_EQ(several.exit_code, 1);
+  EXPECT_NE(several.err.find("no_time"), std::string::npos) << several.err;
+  EXPECT_NE(several.err.find("'setup time: 0."), std::string::npos) << several.err;
+}
+
+TEST(Own, MoreOfAMeasureMayBeBetterAndOthersBounded) {
+  const base::Folder folder;
+  const std::string shell = "echo speed: $(({x} * 10)) GFLOPS; echo energy: $(({x} * {x})) mJ";
+  const base::Document fastest = json_of(with_output(folder.path(), shell, {"--maximize", "speed:GFLOP/s"}));
+  JsonTables::of_the_project().check("`tune` (command)", fastest);
+  EXPECT_EQ(best_x(fastest), 12);
+  EXPECT_EQ(fastest.at("best").at("goal").at("value").as_number(), 120);
+  EXPECT_NEAR(fastest.at("best").at("seconds").as_number(), 1 / 120e9, 1e-20);
+  const base::Folder other;
+  const base::Document bounded =
+      json_of(with_output(other.path(), shell, {"--maximize", "speed:GFLOP/s", "--also", "energy:J<=50mJ"}));
+  JsonTables::of_the_project().check("`tune` (command)", bounded);
+  EXPECT_EQ(best_x(bounded), 7);
+  EXPECT_NEAR(bounded.at("best").at("measurement").at("also").at("energy").as_number(), 0.049, 1e-12);
+  EXPECT_EQ(bounded.at("statuses").at("not_allowed").as_integer(), 5);
+  const base::Folder least;
+  EXPECT_EQ(best_x(json_of(with_output(least.path(), shell, {"--minimize", "energy"}))), 1);
+  EXPECT_EQ(graft(with_output(least.path(), shell, {"--minimize", "energy", "--maximize", "speed"})).exit_code, 2);
+  EXPECT_EQ(graft(with_output(least.path(), shell, {"--time", "GFLOPS"})).exit_code, 2);
+  EXPECT_EQ(graft(with_output(least.path(), shell, {"--also", "energy<=many"})).exit_code, 2);
+}
+
 TEST(Own, MistakesAreOneLine) {
   const base::Folder folder;
   write_space(folder.path());

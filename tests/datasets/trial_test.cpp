@@ -17,7 +17,7 @@ TEST(Status, NamesGoBothWays) {
   names.insert(std::string(name_of(Status::name)));
   GRAFT_STATUSES(X)
 #undef X
-  EXPECT_EQ(names.size(), 9u);
+  EXPECT_EQ(names.size(), 11u);
   EXPECT_FALSE(status_of("OK"));
   EXPECT_FALSE(status_of(""));
 }
@@ -29,6 +29,24 @@ TEST(Measurement, EstimatorIsTheMinimumOfAnOkOne) {
   measurement.status = Status::slower_than_limit;
   EXPECT_TRUE(std::isnan(seconds_of(measurement)));
   EXPECT_TRUE(std::isnan(seconds_of(Measurement{})));
+}
+
+TEST(Measurement, TheMedianIsAnEstimatorToo) {
+  Measurement measurement;
+  measurement.estimator = median;
+  measurement.seconds = {3e-3, 1e-6, 2e-3};
+  EXPECT_EQ(seconds_of(measurement), 2e-3);
+  measurement.seconds.push_back(4e-3);
+  EXPECT_EQ(seconds_of(measurement), 3e-3);  // the upper one
+  EXPECT_EQ(to_document(measurement).to_json(),
+            R"({"status":"ok","seconds":[0.003,1e-06,0.002,0.004],"estimator":"median"})");
+  EXPECT_EQ(seconds_of(measurement_from(to_document(measurement))), 3e-3);
+  const Measurement by_minimum = with_minimum(measurement);
+  EXPECT_EQ(by_minimum.seconds, (std::vector<double>{3e-3, 4e-3}));
+  EXPECT_EQ(by_minimum.estimator, "");
+  EXPECT_EQ(seconds_of(by_minimum), 3e-3);
+  measurement.estimator = "mode";
+  EXPECT_EQ(contradiction(measurement), "unknown estimator 'mode'");
 }
 
 TEST(Measurement, DocumentReadsBackEqual) {

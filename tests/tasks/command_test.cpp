@@ -76,12 +76,12 @@ TEST_F(CommandTest, EveryEndHasItsStatus) {
   EXPECT_EQ(ok.status, Status::ok);
   EXPECT_EQ(ok.seconds, (std::vector<double>{0.0025, 0.0025}));
   for (const auto& [mode, status, reason] :
-       {std::tuple("silent", Status::crashed, "ended well, but prints no time 'time'; its last line: 'checksum: 42'"),
+       {std::tuple("silent", Status::no_time, "prints no time 'time'; its last line: 'checksum: 42'"),
         std::tuple("fails", Status::crashed, "exit code 3: no such device"),
         std::tuple("crashes", Status::crashed, "signal Segmentation fault"),
         std::tuple("hangs", Status::timed_out, "not ready after 0.3 s"),
         std::tuple("prints", Status::crashed, "prints more than 16 MiB"),
-        std::tuple("negative", Status::crashed, "a time of -0.001 s"),
+        std::tuple("negative", Status::no_time, "a time of -0.001 s"),
         std::tuple("memory", Status::out_of_memory,
                    "exit code 134: terminate called after throwing an instance of 'std::bad_alloc'")}) {
     const datasets::Measurement measurement = measured(command(), mode);
@@ -196,10 +196,10 @@ TEST_F(CommandTest, TimesAreReadWhereverTheyArePrinted) {
   EXPECT_EQ(with("printf '{\\n\"time\": 2,\\n\"time_unit\": \"us\"\\n}\\n'", "time").seconds,
             (std::vector<double>{2e-6, 2e-6}));
   EXPECT_EQ(with("echo 'setup time: 1'; echo 'kernel time: 2'", "time").reason,
-            "ended well, but 'time' is in several places: 'setup time: 1' and 'kernel time: 2'; take more of the line "
+            "'time' is in several places: 'setup time: 1' and 'kernel time: 2'; take more of the line "
             "into the name");
   EXPECT_EQ(with("echo 'time: 35 GFLOPS'", "time").reason,
-            "ended well, but not understood: 'time: 35 GFLOPS': its unit is none of time");
+            "not understood: 'time: 35 GFLOPS': its unit is none of time");
 }
 
 TEST_F(CommandTest, TheDefaultIsMeasuredForItselfAndTheComparison) {
@@ -319,6 +319,84 @@ TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
   EXPECT_NE(said(R"([ $r = 2 ] && echo "{\"level\":1}"; echo "{\"seconds\":$r}")").find(";3;"), std::string::npos);
 }
 
+TEST_F(CommandTest, OtherMeasuresAreKeptAndBounded) {
+  Command printing = command();
+  printing.shell = true;
+  printing.time = "";
+  printing.maximize = "speed:GFLOPS";
+  printing.also = {"energy:J<=0.5", "temperature"};
+  printing.check = "sum";
+  const auto with = [&](const std::string& text) {
+    printing.run = fmt::format("echo '{}'; echo sum 7; : {{mode}}", text);
+    return measured(printing, "ok");
+  };
+  const datasets::Measurement good = with("speed: 2, energy: 350 mJ, temperature: 61.5");
+  EXPECT_EQ(good.reason, "");
+  ASSERT_EQ(good.seconds.size(), 2u);
+  EXPECT_DOUBLE_EQ(good.seconds.front(), 0.5e-9);
+  ASSERT_EQ(good.also.size(), 2u);
+  EXPECT_EQ(good.also[0].first, "energy");
+  EXPECT_DOUBLE_EQ(good.also[0].second, 0.35);
+  EXPECT_EQ(good.also[1], std::pair(std::string("temperature"), 61.5));
+  const std::string fails = "the default configuration, which others are compared with, fails: ";
+  const auto failure_of = [&](const std::string& text) -> std::string {
+    try {
+      with(text);
+      return "";
+    } catch (const base::Failure& failure) {
+      return std::string(failure.what()).substr(fails.size());
+    }
+  };
+  EXPECT_EQ(failure_of("speed: 2, energy: 600 mJ, temperature: 61.5"), "not_allowed: 'energy' is 0.6 J, above 0.5");
+  EXPECT_EQ(failure_of("speed: 2, energy: 350 mJ"), "no_time: prints no number 'temperature'; its last line: 'sum 7'");
+  EXPECT_EQ(failure_of("speed: 2 s, energy: 350 mJ, temperature: 3").substr(0, 23), "no_time: not understood");
+  EXPECT_EQ(failure_of("speed: 0, energy: 350 mJ, temperature: 3"), "no_time: 'speed' is 0");
+}
+
+TEST_F(CommandTest, AMeasureHasOneQuantity) {
+  Command printing = command();
+  printing.shell = true;
+  printing.time = "";
+  printing.maximize = "speed";
+  printing.run = "test {mode} = ok && echo speed: 3 || echo speed: 2 GFLOPS";
+  const codegen::ParameterSpace modes = space();
+  const auto measurer = make_command_measurer(printing, modes, MeasureSettings());
+  const std::vector<codegen::Candidate> candidates = {modes.standard(),
+                                                      *modes.point(base::Document::map().set("mode", "wrong"))};
+  std::vector<std::string> reasons;
+  base::Monitor monitor;
+  measurer->measure(
+      candidates, [&](const Measured& one) { reasons.push_back(one.measurement.reason); }, monitor);
+  EXPECT_EQ(reasons, (std::vector<std::string>{"", "'speed' has FLOP/s, and had no unit before"}));
+}
+
+// Each time that the program is started it prints the next of the times.
+TEST_F(CommandTest, AGlitchIsNotTheBest) {
+  const auto times_of = [&](int repetitions, const std::string& times) {
+    std::ofstream(folder_ / "times") << times;
+    Command glitching = command();
+    glitching.run = "cd '" + folder_.path().string() + "'; echo time $(head -n 1 times) {mode}; sed -i 1d times";
+    glitching.shell = true;
+    glitching.time = "time";
+    MeasureSettings settings;
+    settings.repetitions = repetitions;
+    const codegen::ParameterSpace modes = space();
+    const auto measurer = make_command_measurer(glitching, modes, settings);
+    const std::vector<codegen::Candidate> candidates = {modes.standard(),
+                                                        *modes.point(base::Document::map().set("mode", "wrong"))};
+    std::vector<double> seconds;
+    base::Monitor monitor;
+    measurer->measure(
+        candidates, [&](const Measured& one) { seconds.push_back(datasets::seconds_of(one.measurement)); }, monitor);
+    return seconds;
+  };
+  EXPECT_EQ(times_of(3, "1\n0.003\n1.1\n2\n2.1\n2.2\n"), (std::vector<double>{1, 2.1}));
+  EXPECT_EQ(times_of(1, "1\n0.003\n1.2\n"), (std::vector<double>{1, 1.2}));  // measured again
+  EXPECT_EQ(times_of(1, "1\n0.5\n0.51\n"), (std::vector<double>{1, 0.51}));  // and it is the best
+  EXPECT_EQ(times_of(1, "1\n0.9\n"), (std::vector<double>{1, 0.9}));         // not far below
+  EXPECT_EQ(times_of(2, "1\n1\n0.003\n1.2\n"), (std::vector<double>{1, 1.2}));
+}
+
 TEST_F(CommandTest, MistakesAreRefused) {
   const codegen::ParameterSpace modes = space();
   const auto refusal = [&](const Command& command) -> std::string {
@@ -336,6 +414,14 @@ TEST_F(CommandTest, MistakesAreRefused) {
   EXPECT_NE(refusal({.run = "./a {mode}", .time = "/(/"}).find("regular expression"), std::string::npos);
   EXPECT_NE(refusal({.run = "./a {mode}", .check = "sum:x"}).find("not a tolerance"), std::string::npos);
   EXPECT_EQ(refusal({.run = "awk '{ print }' {mode} ${HOME}"}), "");
+}
+
+TEST_F(CommandTest, AWholeFractionStaysAFraction) {
+  const codegen::ParameterSpace alphas =
+      datasets::formats::parse_parameter_space("parameters: {alpha: [0.5, 1.0, 2.0], n: [1, 2]}\n", "a.yaml");
+  const auto at = [&](double alpha) { return *alphas.point(base::Document::map().set("alpha", alpha).set("n", 1)); };
+  EXPECT_EQ(command_line({.run = "./a {alpha} {n}"}, alphas, at(0.5)), "./a 0.5 1");
+  EXPECT_EQ(command_line({.run = "./a {alpha} {n}"}, alphas, at(1.0)), "./a 1.0 1");
 }
 
 TEST_F(CommandTest, TheCommandIsShownAsAShellTakesIt) {

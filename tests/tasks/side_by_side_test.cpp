@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <set>
 #include <thread>
 #include <utility>
@@ -118,6 +120,91 @@ TEST(SideBySide, StopsOnRequest) {
   two.devices->measure(
       std::vector<codegen::Candidate>(100000), [&](const Measured&) { ++told; }, monitor);
   EXPECT_LT(told, 100000);
+}
+
+// Fails, at once, with what it is told; the others take their time.
+class Failing final : public Measurer {
+ public:
+  using Fails = std::function<bool(const codegen::Candidate&, int measured)>;
+  Failing(Fails fails, int& count) : fails_(std::move(fails)), count_(count) {}
+  void measure(std::span<const codegen::Candidate> candidates, const std::function<void(const Measured&)>& on_trial,
+               base::Monitor&) override {
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      Measured measured{std::int64_t(i), 7, {}};
+      if (fails_(candidates[i], count_++))
+        measured.measurement = without_times(datasets::Status::crashed, "no route to host");
+      else
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      on_trial(measured);
+    }
+  }
+
+ private:
+  Fails fails_;
+  int& count_;
+};
+
+struct Told final : base::Monitor {
+  void note(std::string_view line) override { lines.emplace_back(line); }
+  std::vector<std::string> lines;
+};
+
+// Rounds of candidates whose first argument is their number: those that are told as failed.
+std::set<std::int64_t> failed_of(const std::vector<Failing::Fails>& devices, std::vector<int>& counts, Told& monitor,
+                                 int rounds = 5, std::int64_t size = 8) {
+  counts.assign(devices.size(), 0);
+  std::vector<std::unique_ptr<Measurer>> members;
+  for (std::size_t d = 0; d < devices.size(); ++d) members.push_back(std::make_unique<Failing>(devices[d], counts[d]));
+  const std::unique_ptr<Measurer> all = side_by_side(std::move(members));
+  std::set<std::int64_t> failed;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<codegen::Candidate> candidates(std::size_t(size), codegen::Candidate{});
+    for (std::int64_t i = 0; i < size; ++i) candidates[std::size_t(i)].arguments = {round * size + i};
+    std::set<std::int64_t> told;
+    all->measure(
+        candidates,
+        [&](const Measured& measured) {
+          EXPECT_TRUE(told.insert(measured.position).second);
+          if (measured.measurement.status != datasets::Status::ok) failed.insert(round * size + measured.position);
+        },
+        monitor);
+    EXPECT_EQ(std::int64_t(told.size()), size);
+  }
+  return failed;
+}
+
+TEST(SideBySide, ADeadOneIsSetAsideAndNothingFailsForIt) {
+  const Failing::Fails works = [](const codegen::Candidate&, int) { return false; },
+                       dead = [](const codegen::Candidate&, int) { return true; },
+                       dies = [](const codegen::Candidate&, int measured) { return measured >= 6; };
+  for (const std::vector<Failing::Fails>& devices :
+       {std::vector{works, dead}, {dead, works}, {dead, works, dead}, {works, dies}, {dead, dead, works, works}}) {
+    Told monitor;
+    std::vector<int> counts;
+    EXPECT_EQ(failed_of(devices, counts, monitor), std::set<std::int64_t>());
+    for (const std::string& line : monitor.lines)
+      EXPECT_NE(line.find("is set aside: 3 configurations failed on it alone: no route to host"), std::string::npos);
+  }
+  Told monitor;
+  std::vector<int> counts;
+  failed_of({works, dead}, counts, monitor, 20);
+  EXPECT_EQ(monitor.lines.size(), 1u);
+  EXPECT_LT(counts[1], 10);
+}
+
+TEST(SideBySide, WhatFailsEverywhereIsToldAsItIs) {
+  const Failing::Fails odd = [](const codegen::Candidate&candidate, int) { return candidate.arguments[0] % 2 == 1; },
+                       all = [](const codegen::Candidate&, int) { return true; };
+  std::set<std::int64_t> odds, every;
+  for (std::int64_t i = 0; i < 40; ++i) every.insert(i);
+  for (std::int64_t i = 1; i < 40; i += 2) odds.insert(i);
+  for (const std::size_t devices : {1, 2, 3}) {
+    Told monitor;
+    std::vector<int> counts;
+    EXPECT_EQ(failed_of(std::vector<Failing::Fails>(devices, odd), counts, monitor), odds);
+    EXPECT_EQ(failed_of(std::vector<Failing::Fails>(devices, all), counts, monitor), every);
+    EXPECT_EQ(monitor.lines, std::vector<std::string>());
+  }
 }
 
 }  // namespace
