@@ -171,7 +171,7 @@ Follows follows(std::string_view rest) {
   const char c = rest.front();
   if (std::string_view(":=_#\\@<>").find(c) != std::string_view::npos || rest.starts_with(".."))
     return Follows::no_number;
-  if (std::string_view("/-+").find(c) != std::string_view::npos && is_digit(rest, 1)) return Follows::no_number;
+  if (std::string_view("/-+.'").find(c) != std::string_view::npos && is_digit(rest, 1)) return Follows::no_number;
   if (c == '(' && is_digit(rest, 1)) return Follows::doubt;  // "1.25(3)"
   rest.remove_prefix(blank_at(rest));
   if (rest.starts_with("/ ") && is_digit(rest, 2)) return Follows::no_number;

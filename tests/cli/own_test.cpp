@@ -186,6 +186,40 @@ TEST(Own, MoreOfAMeasureMayBeBetterAndOthersBounded) {
   EXPECT_EQ(graft(with_output(least.path(), shell, {"--also", "energy<=many"})).exit_code, 2);
 }
 
+TEST(Own, ADeadDeviceOfSeveralIsSetAside) {
+  const base::Folder folder;
+  write_space(folder.path());
+  const std::string works = "pi=sh -c 'sleep 0.02; echo time $((100 + {x} + {y}))'",
+                    dead = "pi=sh -c 'echo no route to host {x} {y} >&2; exit 255'";
+  const base::Finished finished =
+      graft({"tune", (folder / "space.yaml").string(), "--time", "time:us", "--repetitions", "1", "--trials", "24",
+             "--batch", "8", "--out", (folder / "run").string(), "--device", works, "--device", dead, "--json"});
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  EXPECT_EQ(base::parse_json(finished.out, "out").at("statuses").to_json(), R"({"ok":24})");
+  EXPECT_NE(finished.err.find("one of 2 equal devices is set aside"), std::string::npos) << finished.err;
+  EXPECT_NE(finished.err.find("no route to host"), std::string::npos) << finished.err;
+}
+
+TEST(Own, ASecondLineOfAnAnswerEndsTheSearch) {
+  const base::Folder folder;
+  write_space(folder.path());
+  std::ofstream(folder / "answers.py")
+      << "import json, sys\n"
+         "for line in sys.stdin:\n"
+         "    question = json.loads(line)\n"
+         "    time = 1 + question['configuration']['x']\n"
+         "    for _ in range(2 if question['request'] == 3 else 1):\n"
+         "        print(json.dumps({'request': question['request'], 'seconds': time}))\n"
+         "    sys.stdout.flush()\n";
+  const base::Finished finished = graft({"tune", (folder / "space.yaml").string(), "--persistent", "--run",
+                                         "python3 '" + (folder / "answers.py").string() + "'", "--trials", "8", "--out",
+                                         (folder / "run").string()});
+  EXPECT_EQ(finished.exit_code, 1);
+  // Whether it came with the first or after the next request.
+  EXPECT_NE(finished.err.find("error: the persistent program "), std::string::npos) << finished.err;
+  EXPECT_LE(recorded(folder / "run" / "journal.jsonl").size(), 3u);
+}
+
 TEST(Own, MistakesAreOneLine) {
   const base::Folder folder;
   write_space(folder.path());

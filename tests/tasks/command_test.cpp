@@ -205,7 +205,8 @@ TEST_F(CommandTest, TimesAreReadWhereverTheyArePrinted) {
 TEST_F(CommandTest, TheDefaultIsMeasuredForItselfAndTheComparison) {
   Command counted;
   const std::string starts = (folder_ / "starts").string();
-  counted.run = "echo {mode} >> " + starts + "; echo checksum 42";
+  counted.run = "echo {mode} >> " + starts + "; echo checksum 42; echo time 1";
+  counted.time = "time";
   counted.shell = true;
   counted.check = "checksum";
   MeasureSettings settings;
