@@ -25,7 +25,7 @@ void OwnFlags::declare(Options& options) {
   options.text("build", command.build, "command that runs before --run, once for a configuration");
   options.flag("shell", command.shell, "run both by sh -c; values are quoted");
   options.flag("persistent", command.persistent,
-               "--run starts once, and answers a line of JSON for each configuration");
+               "--run starts once, and answers a line of JSON for each configuration, with the number of its request");
   options.text("time", command.time,
                "what the command prints its time as: NAME, NAME:UNIT or /REGEX/:UNIT; a unit that is printed counts "
                "before UNIT (without any: s); default: wall time");

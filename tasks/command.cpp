@@ -239,7 +239,8 @@ class CommandMeasurer final : public Measurer {
                             : measured(candidates[i], monitor);
       if (outcome.stopped) return;
       if (outcome.measurement.status == Status::ok && output_.check()) compare(outcome);
-      if (is_far_below(outcome.measurement)) outcome = confirmed(candidates[i], std::move(outcome), monitor);
+      if (is_doubtful(candidates[i], outcome.measurement))
+        outcome = confirmed(candidates[i], std::move(outcome), monitor);
       if (outcome.stopped) return;
       if (outcome.measurement.status == Status::ok)
         fastest_ = std::min(fastest_, datasets::seconds_of(outcome.measurement));
@@ -260,10 +261,13 @@ class CommandMeasurer final : public Measurer {
     return {without_times(status, reason.empty() ? "no reason" : reason, "wall")};
   }
 
-  bool is_far_below(const Measurement& measurement) const {
-    constexpr double far = 0.8;  // of the best time so far
-    return measurement.status == Status::ok && std::isfinite(fastest_) &&
-           datasets::seconds_of(measurement) < far * fastest_;
+  // Far below the best time so far; or the first one when a search continues, if it is alone.
+  bool is_doubtful(const codegen::Candidate& candidate, const Measurement& measurement) const {
+    constexpr double far = 0.8;
+    if (measurement.status != Status::ok) return false;
+    if (std::isfinite(fastest_)) return datasets::seconds_of(measurement) < far * fastest_;
+    return measurement.seconds.size() == 1 && settings_.repetitions == 1 &&
+           candidate.arguments != space_.standard().arguments;
   }
 
   // Measured once more, so that a glitch is not the best: with the repetitions of both, or as it failed.

@@ -41,6 +41,16 @@ std::string shown(std::string_view line) {
   return fmt::format("'{}'", base::one_line(base::trim(line), longest_shown));
 }
 
+// "(mean)" after a value; "" if there is no such remark, or one with numbers.
+std::string remark_at(std::string_view text, std::size_t at) {
+  text = from(text, at);
+  text.remove_prefix(blank_at(text));
+  const std::size_t close = text.starts_with('(') ? text.find(')') : std::string_view::npos;
+  if (close == std::string_view::npos) return "";
+  const std::string_view remark = text.substr(0, close + 1);
+  return std::any_of(remark.begin(), remark.end(), is_digit) ? "" : std::string(remark);
+}
+
 bool begins_value(std::string_view text) {
   text.remove_prefix(blank_at(text));
   return text.starts_with('[') || number_at(text).has_value();
@@ -100,12 +110,23 @@ bool take_bracket(std::string_view text, Head& head) {
   return true;
 }
 
+// "time is 1.5", "loop time of 1.5".
+bool take_word(std::string_view text, Head& head) {
+  for (const std::string_view word : {"is ", "was ", "of "}) {
+    if (!head.is_apart || !from(text, head.value).starts_with(word)) continue;
+    if (!begins_value(from(text, head.value + word.size()))) continue;
+    head.value += word.size();
+    return true;
+  }
+  return false;
+}
+
 Head head_after(std::string_view text, std::size_t at) {
   Head head{at};
   while (head.value < text.size()) {
     const std::string_view rest = text.substr(head.value);
     const bool may_be_cells = head.value == at && (rest.starts_with(',') || rest.starts_with(';'));
-    if (take_unit(text, head)) continue;
+    if (take_unit(text, head) || take_word(text, head)) continue;
     if ((rest.front() == '(' || rest.front() == '[') && take_bracket(text, head)) continue;
     const std::size_t size = may_be_cells ? 1 : blank_at(rest) + (blank_at(rest) > 0 ? 0 : separator_at(rest));
     if (size == 0) break;
@@ -256,6 +277,7 @@ struct PrintedMeasure::Candidate {
   std::string doubt = {};
   std::string line = {};
   PrintedPart part = {};
+  std::string after = {};  // a remark in brackets
   int rank = 0;
   bool is_first = false;   // of several numbers
   bool is_unread = false;  // the name alone, with something after it that is not a number
@@ -344,6 +366,7 @@ PrintedMeasure::Candidate PrintedMeasure::read(const PrintedName::Match& match, 
   candidate.unit = head.unit ? head.unit : match.unit;
   candidate.label.text += head.qualifier;
   if (head.is_apart) read_values(candidate, text, head.value, head.in_cells);
+  candidate.after = remark_at(text, candidate.part.end);
   candidate.is_unread = !candidate.is_number() && candidate.label.text.empty() && head.is_said;
   return candidate;
 }
@@ -459,7 +482,9 @@ PrintedMeasure::Found PrintedMeasure::one_of(const std::vector<Candidate>& candi
   for (std::size_t i = 0; i < chosen.size(); ++i) {
     const Candidate& each = *chosen[i];
     const Candidate& before = *chosen[i == 0 ? 0 : i - 1];
-    if (each.label.text != before.label.text || !(i == 0 || goes_on(before.label.numbers, each.label.numbers))) {
+    const bool is_remarked = !each.after.empty() && !before.after.empty() && each.after != before.after;
+    if (is_remarked || each.label.text != before.label.text ||
+        !(i == 0 || goes_on(before.label.numbers, each.label.numbers))) {
       found.problem = fmt::format("'{}' is in several places: {} and {}; take more of the line into the name",
                                   base::shortened(name()), shown(before.line), shown(each.line));
     } else if (!each.doubt.empty()) {

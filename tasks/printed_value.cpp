@@ -124,12 +124,23 @@ void read_unit(std::string_view text, std::size_t begin, std::string_view quanti
   if (is_attached || may_be_unit) value.doubt = doubtful(text, begin, end, "has no unit that is known");
 }
 
+// "1.1ms-1.2ms", "1.1 ms / 1.2 ms", "1.1 s to 1.2 s".
+bool is_of_range(std::string_view rest) {
+  for (const std::string_view more :
+       {"/", "-", "+", " / ", " - ", "\xe2\x80\x93", " \xe2\x80\x93 ", " to ", "..", " .. "}) {
+    if (rest.starts_with(more) && is_digit(at_or_end(rest, more.size()))) return true;
+  }
+  return false;
+}
+
 std::optional<PrintedValue> number_with_unit(std::string_view text, std::size_t at, std::string_view quantity,
                                              Among among) {
   const std::optional<PrintedNumber> number = number_at(text.substr(std::min(at, text.size())), among);
   if (!number) return std::nullopt;
   PrintedValue value{number->value, std::nullopt, at + number->length, number->doubt, number->has_decimal_comma};
   if (value.doubt.empty()) read_unit(text, at, quantity, value);
+  if (value.unit && is_of_range(text.substr(value.end)))
+    value.doubt = doubtful(text, at, value.end, "is one of several");
   return value;
 }
 
