@@ -219,7 +219,7 @@ class CommandMeasurer final : public Measurer {
         output_(command),
         folder_("command") {
     if (!command.build.empty()) build_.emplace(command.build, command.shell, true, space, "build");
-    if (command.persistent && (!command.build.empty() || output_.measures_something()))
+    if (command.persistent && (!command.build.empty() || !command.time.empty()))
       throw base::UserError("persistent", "such a command answers with its times, and builds by itself");
     for (int p = 0; !command.persistent && p < int(space.parameters().size()); ++p) {
       const codegen::Tunable& parameter = space.parameters()[std::size_t(p)];
@@ -290,6 +290,8 @@ class CommandMeasurer final : public Measurer {
       if (outcome.measurement.status != Status::ok)
         throw base::Failure(fmt::format("the default configuration, which others are compared with, fails: {}: {}",
                                         datasets::name_of(outcome.measurement.status), outcome.measurement.reason));
+      if (outcome.checked.empty() || outcome.checked.front().empty())
+        throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", output_.check()->text));
       runs.insert(runs.end(), outcome.checked.begin(), outcome.checked.end());
       if (!default_) default_ = std::move(outcome);
     }
@@ -298,8 +300,6 @@ class CommandMeasurer final : public Measurer {
       throw base::Failure(fmt::format("nothing can be compared with the default configuration's output: {} {}",
                                       output_.check()->text, why));
     };
-    if (runs.front().empty())
-      throw base::Failure(fmt::format("the default configuration prints no '{}' to compare", output_.check()->text));
     if (const std::string why = unfit_as_reference(runs.front(), !output_.check()->name); !why.empty()) unfit(why);
     for (const Texts& run : runs) {
       if (const std::optional<std::string> why = difference(run, runs.front(), output_.check()->tolerance))
@@ -534,7 +534,7 @@ class CommandMeasurer final : public Measurer {
   }
 
   Outcome outcome_of(const base::Document& answer) const {
-    answer.only_keys({"schema", "request", "configuration", "seconds", "status", "reason", "check"});
+    answer.only_keys({"schema", "request", "configuration", "seconds", "value", "also", "status", "reason", "check"});
     if (const base::Document* const named = answer.find("status"); named != nullptr && named->as_string() != "ok") {
       const std::optional<Status> status = datasets::status_of(named->as_string());
       if (!status || *status == Status::slower_than_limit)
@@ -543,11 +543,14 @@ class CommandMeasurer final : public Measurer {
       return failed(*status, reason == nullptr ? "" : last_line(reason->as_string()));
     }
     Outcome outcome;
-    const base::Document& seconds = answer.at("seconds");
+    const base::Document& seconds = answer.at(output_.has_goal() ? "value" : "seconds");
+    const auto add = [&](const base::Document& each) {
+      outcome.measurement.seconds.push_back(output_.seconds_for(each.as_number()));
+    };
     if (seconds.is_list())
-      for (const base::Document& each : seconds.as_list()) outcome.measurement.seconds.push_back(each.as_number());
+      std::for_each(seconds.as_list().begin(), seconds.as_list().end(), add);
     else
-      outcome.measurement.seconds.push_back(seconds.as_number());
+      add(seconds);
     if (outcome.measurement.seconds.size() > std::size_t(most_repetitions))
       outcome.measurement.seconds.resize(most_repetitions);
     outcome.measurement.clock = "command";
@@ -555,8 +558,15 @@ class CommandMeasurer final : public Measurer {
     outcome.measurement.check = "none";
     if (const std::string why = datasets::contradiction(outcome.measurement); !why.empty())
       throw base::UserError(seconds.place(), why);
+    std::vector<std::string>& checked = outcome.checked.emplace_back();
     if (const base::Document* const check = answer.find("check"))
-      outcome.checked = {{check->is_string() ? check->as_string() : check->to_json()}};
+      checked.push_back(check->is_string() ? check->as_string() : check->to_json());
+    if (const base::Document* const also = answer.find("also"); also != nullptr || output_.keeps_more()) {
+      if (also == nullptr) throw base::UserError(answer.place(), "has no 'also'");
+      outcome.measurement.also = output_.also_in(*also);
+      if (const std::string why = output_.beyond_bounds(outcome.measurement.also); !why.empty())
+        return failed(Status::not_allowed, why);
+    }
     return outcome;
   }
 

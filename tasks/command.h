@@ -26,9 +26,11 @@ struct Command {
   //   {"schema":1,"request":7,"configuration":{"tile":16,"unroll":true},"repetitions":3}
   // It answers with one: {"request":7,"seconds":[0.011,0.010]}, {"request":7,"seconds":0.01,"check":"4711"} or
   // {"request":7,"status":"unsupported","reason":"too many threads"} with a status of trials (datasets/trial.h). Lines
-  // that do not begin with '{' are its own. In place of the request's number its configuration may be repeated; where
-  // answers have neither, a second line for a request is noticed only if it comes soon. What answers another request,
-  // or is a second line, is a Failure. One that ends, or does not answer in time, is started again.
+  // that do not begin with '{' are its own. With `maximize` or `minimize` "value" is in place of "seconds", and with
+  // `also` "also":{"energy":0.35} has the others, in the units of these. In place of the request's number its
+  // configuration may be repeated; where answers have neither, a second line for a request is noticed only if it comes
+  // soon. What answers another request, or is a second line, is a Failure. One that ends, or does not answer in time,
+  // is started again.
   bool persistent = false;
   // What it prints its time as (tasks/printed.h): "NAME" or "NAME:UNIT" for lines such as "NAME: 1.5 ms", "NAME = 1.5"
   // or {"NAME": [1.5, 1.6]}, each number a repetition; or "/REGEX/:UNIT" with the number as its first group, line by

@@ -169,6 +169,22 @@ std::vector<std::string> OutputReader::checked_in(const std::vector<PrintedLine>
   return texts;
 }
 
+double OutputReader::seconds_for(double value) const {
+  if (!goal_) return value;
+  const std::optional<base::Unit>& unit = goal_->printed.unit();
+  value *= unit ? unit->scale : 1;
+  return more_is_better_ ? 1 / value : value;
+}
+
+std::vector<std::pair<std::string, double>> OutputReader::also_in(const base::Document& answer) const {
+  std::vector<std::pair<std::string, double>> all;
+  for (const Measure& measure : also_) {
+    const std::optional<base::Unit>& unit = measure.printed.unit();
+    all.emplace_back(measure.printed.name(), answer.at(measure.printed.name()).as_number() * (unit ? unit->scale : 1));
+  }
+  return all;
+}
+
 std::vector<std::pair<std::string, double>> OutputReader::medians(const std::vector<std::vector<double>>& runs) const {
   std::vector<std::pair<std::string, double>> all;
   for (std::size_t m = 0; m < also_.size(); ++m) {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/document.h"
 #include "tasks/command.h"
 #include "tasks/compared.h"
 #include "tasks/printed.h"
@@ -25,7 +26,7 @@ class OutputReader {
   explicit OutputReader(const Command& command);  // UserError
 
   bool has_goal() const { return goal_.has_value(); }  // otherwise the wall time is it
-  bool measures_something() const { return has_goal() || !also_.empty(); }
+  bool keeps_more() const { return !also_.empty(); }
   const std::optional<Check>& check() const { return check_; }
 
   struct Read {
@@ -38,6 +39,11 @@ class OutputReader {
   // From standard output, or, for what that has not, from standard error. A measure must have the quantity that it had
   // in the runs before.
   Read read(std::string_view out, std::string_view err, double wall_seconds);
+
+  // What an answer says in place of printing it, in the units of the command: the search's "seconds" for a value of its
+  // goal, and the other measures by name. UserError for one that is missing.
+  double seconds_for(double value) const;
+  std::vector<std::pair<std::string, double>> also_in(const base::Document& answer) const;
 
   // The other measures of several runs.
   std::vector<std::pair<std::string, double>> medians(const std::vector<std::vector<double>>& runs) const;

@@ -320,6 +320,35 @@ TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
   EXPECT_NE(said(R"([ $r = 2 ] && echo "{\"level\":1}"; echo "{\"seconds\":$r}")").find(";3;"), std::string::npos);
 }
 
+TEST_F(CommandTest, AnswersHaveOtherMeasuresAndWhatIsChecked) {
+  std::ofstream(folder_ / "answers.sh") << R"(while read -r line; do
+  case "$line" in
+    *'"ok"'*) echo '{"value":[2,4],"also":{"energy":0.25},"check":"1.0 2.0"}' ;;
+    *slower*) echo '{"value":2,"also":{"energy":0.75},"check":"1.0 2.0"}' ;;
+    *wrong*) echo '{"value":2,"also":{"energy":0.25},"check":"1.0 3.0"}' ;;
+    *silent*) echo '{"value":2,"also":{"energy":0.25}}' ;;
+    *fails*) echo '{"value":2,"check":"1.0 2.0"}' ;;
+    *negative*) echo '{"value":0,"also":{"energy":0.25},"check":"1.0 2.0"}' ;;
+  esac
+done
+)";
+  Command persistent{.run = "sh '" + (folder_ / "answers.sh").string() + "'", .persistent = true};
+  persistent.maximize = "speed:GFLOPS";
+  persistent.also = {"energy:J<=500mJ"};
+  persistent.check = "check:1e-6";
+  const datasets::Measurement ok = measured(persistent, "ok");
+  EXPECT_EQ(ok.seconds, (std::vector<double>{1 / 2e9, 1 / 4e9}));
+  EXPECT_EQ(ok.also.front(), std::pair(std::string("energy"), 0.25));
+  EXPECT_EQ(measured(persistent, "slower").reason, "'energy' is 0.75, above 500mJ");
+  EXPECT_EQ(measured(persistent, "wrong").reason, "check is 1.0 3.0, not 1.0 2.0");
+  EXPECT_EQ(measured(persistent, "silent").reason, "prints no 'check'");
+  EXPECT_EQ(measured(persistent, "fails").status, Status::crashed);
+  EXPECT_EQ(measured(persistent, "negative").status, Status::crashed);
+  // Nothing to compare with.
+  persistent.run = "sh -c 'while read -r line; do echo \"{\\\"value\\\":2,\\\"also\\\":{\\\"energy\\\":0}}\"; done'";
+  EXPECT_THROW(measured(persistent, "ok"), base::Failure);
+}
+
 TEST_F(CommandTest, OtherMeasuresAreKeptAndBounded) {
   Command printing = command();
   printing.shell = true;
