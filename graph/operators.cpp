@@ -22,7 +22,7 @@ const std::map<std::string_view, Row>& table() {
     std::map<std::string_view, Row> all;
     for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
                             movement_rows, shape_rows, selection_rows, resize_rows, recurrent_rows, quantised_rows,
-                            composed_rows, attention_rows, quantised_composed_rows})
+                            composed_rows, attention_rows, quantised_composed_rows, sampling_rows, signal_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();

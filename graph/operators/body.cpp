@@ -41,13 +41,16 @@ Part Body::operand(int number) {
   return {this, call_.has(number) ? graph_.inputs[std::size_t(number)] : -1};
 }
 
+Part Body::constant(Known known) {
+  return {this, add_constant(graph_, fmt::format("c{}", graph_.values.size()), std::move(known))};
+}
+
 Part Body::number(double value, DType type) {
-  return {this, add_constant(graph_, fmt::format("c{}", graph_.values.size()),
-                             known(type, {}, codegen::Elements(std::vector<double>{value})))};
+  return constant(known(type, {}, codegen::Elements(std::vector<double>{value})));
 }
 
 Part Body::integers(const std::vector<std::int64_t>& all) {
-  return {this, add_constant(graph_, fmt::format("c{}", graph_.values.size()), known_vector(all))};
+  return constant(known_vector(all));
 }
 
 std::vector<Part> Body::nodes(std::string operation, const std::vector<Part>& operands, std::size_t results,

@@ -33,6 +33,7 @@ class Body {
 
   const Call& call() const { return call_; }
   Part operand(int number);
+  Part constant(Known known);
   Part number(double value, DType type);                // a scalar
   Part integers(const std::vector<std::int64_t>& all);  // of 64 bits, one dimension
 

@@ -87,7 +87,10 @@ Meaning reduced(const Call& call, const Reduction& reduction) {
   if (!ends) {
     const std::string total = load("T", index_of(parts.kept));
     std::string value = replaced(std::string(reduction.end), "$n", std::to_string(parts.count));
-    value = replaced(value, "$t", is_cut ? fmt::format("cast_f64({})", total) : total);
+    // Of integers the logarithm of a negative sum is the least integer, like that of 0.
+    const bool has_least = is_cut && reduction.end == "log($t)";
+    const std::string least = has_least ? fmt::format("max({}, 0)", total) : total;
+    value = replaced(value, "$t", is_cut ? fmt::format("cast_f64({})", least) : total);
     expression.stage("y", call.type(0), parts.kept, is_cut ? cut(call.type(0), value) : value);
   }
   return {expression.result(call.type(0), parts.shape)};
@@ -113,36 +116,17 @@ Meaning log_of_sum_of_powers(const Call& call) {
   return {expression.result(call.type(0), parts.shape)};
 }
 
-// Stage by stage, neighbours along each axis are multiplied: a reduction by products is not in the language.
 Meaning multiplied(const Call& call) {
   const auto axes = reduced_axes(call, 18);
   if (!axes) return {same_elements(call, call.shape(0))};
   const Split parts = split(call.shape(0), *axes, call.integer("keepdims", 1) != 0);
   if (parts.count == 1) return {same_elements(call, parts.shape)};
   Expression expression(call);
-  Shape shape = call.shape(0);
-  std::string before;
-  const auto element = [&](const Index& index) {
-    return before.empty() ? expression.operand(0, index) : load(before, index);
-  };
-  int stages = 0;
-  for (const int axis : *axes) {
-    std::int64_t& extent = shape[std::size_t(axis)];
-    while (extent > 1) {
-      const bool is_odd = extent % 2 != 0;
-      extent = (extent + 1) / 2;
-      Index first = index_of(axes_over(shape)), second = first;
-      second[std::size_t(axis)] = form(2, first[std::size_t(axis)], 1);
-      first[std::size_t(axis)] = form(2, first[std::size_t(axis)]);
-      const std::string left = element(first), right = element(second);  // of an odd number the last is alone
-      before = fmt::format("P{}", stages++);
-      expression.stage(before, call.type(0), axes_over(shape),
-                       fmt::format("{} * {}", left, is_odd ? fmt::format("pad({}, 1)", right) : right));
-    }
-  }
+  const std::string product = multiplied_along(expression, call.type(0), call.shape(0), *axes,
+                                               [&](const Index& index) { return expression.operand(0, index); });
   Index index = parts.index;
   for (const int axis : *axes) index[std::size_t(axis)] = "0";
-  expression.stage("y", call.type(0), parts.kept, load(before, index));
+  expression.stage("y", call.type(0), parts.kept, load(product, index));
   return {expression.result(call.type(0), parts.shape)};
 }
 

@@ -10,17 +10,21 @@
 namespace graft::graph {
 namespace {
 
-constexpr double most_compared = 0x1p28;
-
-void bound(const Shape& shape, std::int64_t each, std::string_view what) {
-  if (double(elements_of(shape)) * double(each) > most_compared)
-    throw Unsupported{
-        fmt::format("{} of {} elements: more comparisons than 2^28; choose smaller extents, or cut the "
-                    "model before it",
-                    what, elements_of(shape))};
+// Whether element `other` (at j) is before `own` (at `place`): 1 or 0. Equal ones are in the order of their places. A
+// NaN is larger than all numbers, as in onnxruntime, so that the order is total.
+std::string is_before(DType type, bool is_largest, const std::string& other, const std::string& own,
+                      const std::string& place) {
+  const std::string earlier = fmt::format("select(j < {}, 1, 0)", place);
+  const std::string unordered =
+      !codegen::is_floating(type)
+          ? "0"
+          : fmt::format("select({0} == {0}, select({1} == {1}, 0, {2}), select({1} == {1}, {3}, {4}))", own, other,
+                        is_largest ? 1 : 0, is_largest ? 0 : 1, earlier);
+  return fmt::format("select({0} {1} {2}, 1, select({0} == {2}, {3}, {4}))", other, is_largest ? ">" : "<", own,
+                     earlier, unordered);
 }
 
-// The k largest (or least) along an axis, in order; equal ones in the order of their places.
+// The k largest (or least) along an axis, in order.
 Meaning largest_elements(const Call& call) {
   const int axis = call.axis(call.integer("axis", -1), call.rank(0));
   const auto k = call.list("k", 1, 10);
@@ -29,7 +33,7 @@ Meaning largest_elements(const Call& call) {
   const std::int64_t extent = shape[std::size_t(axis)];
   if (k->front() < 0 || k->front() > extent)
     throw Malformed{fmt::format("k is {}, the axis has {} elements", k->front(), extent)};
-  bound(shape, extent, "a TopK");
+  bound_comparisons(shape, extent, "a TopK");
   const bool is_largest = call.integer("largest", 1) != 0;
   Shape result = shape;
   result[std::size_t(axis)] = k->front();
@@ -43,10 +47,7 @@ Meaning largest_elements(const Call& call) {
     const DType type = is_index ? DType::i64 : call.type(0);
     Expression expression(call);
     const std::string x = expression.operand(0, index_of(places)), compared = expression.operand(0, other);
-    expression.stage("R", DType::i32, places,
-                     fmt::format("select({0} {1} {2}, 1, select({0} == {2}, select(j < {3}, 1, 0), 0))", compared,
-                                 is_largest ? ">" : "<", x, place),
-                     "+=", others);
+    expression.stage("R", DType::i32, places, is_before(call.type(0), is_largest, compared, x, place), "+=", others);
     expression.stage("y", type, chosen,
                      fmt::format("select({} == {}, {}, 0)", load("R", chosen_from), rank,
                                  is_index ? "j" : expression.operand(0, chosen_from)),
@@ -64,6 +65,34 @@ std::string if_all(const std::vector<std::string>& conditions, const std::string
   return text;
 }
 
+// A factor for each place and each update, multiplied along the updates.
+void multiply(const Call& call, Expression& expression, const Axes& updates, const std::string& factor) {
+  constexpr double most_factors = 0x1p24;
+  const DType type = call.type(0);
+  const Axes places = axes_over(call.shape(0));
+  Axes all = places;
+  std::vector<int> axes;
+  for (const Axis& update : updates) {
+    axes.push_back(int(all.size()));
+    all.push_back(update);
+  }
+  Shape shape;
+  double count = 1;
+  for (const Axis& axis : all) {
+    shape.push_back(axis.extent);
+    count *= double(axis.extent);
+  }
+  if (count > most_factors) throw Unsupported{"products of more than 2^24 factors; choose smaller extents"};
+  expression.stage("V", type, all, factor);
+  const std::string product =
+      multiplied_along(expression, type, shape, axes, [](const Index& index) { return load("V", index); });
+  Index index = index_of(places);
+  index.resize(shape.size(), "0");
+  expression.stage(
+      "y", type, places,
+      fmt::format("{} * {}", expression.operand(0, index_of(places)), load(product.empty() ? "V" : product, index)));
+}
+
 // Operand 0 with updates of the axes `updates`: each is `value`, is its place's where all conditions hold, and has a
 // number in their order.
 Meaning updated(const Call& call, Expression& expression, const Axes& updates,
@@ -74,7 +103,7 @@ Meaning updated(const Call& call, Expression& expression, const Axes& updates,
   const std::string before = expression.operand(0, index_of(places)), reduction = call.text("reduction", "none");
   std::int64_t count = 1;
   for (const Axis& axis : updates) count *= axis.extent;
-  bound(shape, count, "updates");
+  bound_comparisons(shape, count, "updates");
   if (count == 0) return {same_elements(call, shape)};
   if (reduction == "add") {
     expression.stage("S", type, places, if_all(conditions, value, "0"), "+=", updates);
@@ -82,6 +111,8 @@ Meaning updated(const Call& call, Expression& expression, const Axes& updates,
   } else if (reduction == "max" || reduction == "min") {
     expression.stage("S", type, places, if_all(conditions, value, before), reduction + "=", updates);
     expression.stage("y", type, places, fmt::format("{}({}, {})", reduction, before, load("S", index_of(places))));
+  } else if (reduction == "mul") {
+    multiply(call, expression, updates, if_all(conditions, value, "1"));
   } else if (reduction == "none") {
     // The last update of a place counts, as in onnxruntime.
     const std::string last = load("L", index_of(places));

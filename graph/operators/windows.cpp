@@ -356,6 +356,77 @@ Meaning largest_of_windows(const Call& call) {
   return results;
 }
 
+// Where elements of operand 0 may be put: to their windows, or anywhere if the result has a shape of its own. A place
+// is in several windows only if these overlap: then they are looked through, by axes of their own.
+struct Candidates {
+  Shape shape = {};  // of the result
+  Index index = {};
+  Axes axes = {};
+  std::string number = "0";  // of a candidate, in order
+  bool is_padded = false;
+};
+
+void look_through(Candidates& candidates, std::int64_t extent) {
+  candidates.axes.push_back({fmt::format("u{}", candidates.axes.size()), extent});
+  candidates.number = fmt::format("({}) * {} + {}", candidates.number, extent, candidates.axes.back().name);
+}
+
+Candidates candidates_of(const Call& call, const std::vector<Window>& windows) {
+  Candidates result{.shape = {call.shape(0)[0], call.shape(0)[1]}, .index = {"i0", "i1"}};
+  for (const Window& window : windows) {
+    const std::int64_t extent = (window.input - 1) * window.stride + window.kernel - window.begin - window.end;
+    if (extent < 1) throw Malformed{fmt::format("its result has an extent of {}", extent)};
+    const std::string place = form(1, fmt::format("i{}", result.shape.size()), window.begin);
+    result.index.push_back(fmt::format("({}) / {}", place, window.stride));
+    result.shape.push_back(extent);
+    const std::int64_t each = (window.kernel + window.stride - 1) / window.stride;
+    if (each == 1) continue;
+    look_through(result, each);
+    result.index.back() += " - " + result.axes.back().name;
+    result.is_padded = true;
+  }
+  if (!call.has(2)) return result;
+  Candidates anywhere{.shape = call.integers(2)};
+  if (anywhere.shape.size() != result.shape.size())
+    throw Malformed{
+        fmt::format("its output_shape is {}, its input {}", to_text(anywhere.shape), to_text(call.shape(0)))};
+  for (const std::int64_t extent : anywhere.shape)
+    if (extent < 1) throw Malformed{fmt::format("its output_shape is {}", to_text(anywhere.shape))};
+  for (const std::int64_t extent : call.shape(0)) look_through(anywhere, extent);
+  anywhere.index = index_of(anywhere.axes);
+  return anywhere;
+}
+
+// The opposite of MaxPool with the places of its results: the last one of a place counts, as in onnxruntime.
+Meaning put_back(const Call& call) {
+  const auto kernel = call.list("kernel_shape");
+  if (!kernel) throw Malformed{"kernel_shape is missing"};
+  if (call.shape(1) != call.shape(0))
+    throw Malformed{fmt::format("its places are {}, its input {}", to_text(call.shape(1)), to_text(call.shape(0)))};
+  const Candidates candidates = candidates_of(call, windows_of(call, *kernel));
+  std::int64_t count = 1;
+  for (const Axis& axis : candidates.axes) count *= axis.extent;
+  bound_comparisons(candidates.shape, count, "updates");
+  std::string place = "0";
+  const Axes axes = axes_over(candidates.shape);
+  for (const Axis& axis : axes) place = fmt::format("({}) * {} + {}", place, axis.extent, axis.name);
+  Expression expression(call);
+  const auto read = [&](int number, std::string_view outside) {
+    const std::string value = expression.operand(number, candidates.index);
+    return candidates.is_padded ? fmt::format("pad({}, {})", value, outside) : value;
+  };
+  const std::string is_here = fmt::format("select({} == position({}), ", read(1, "-1"), place);
+  if (candidates.axes.empty())
+    return {element_wise(expression, call.type(0), candidates.shape, fmt::format("{}{}, 0)", is_here, read(0, "0")))};
+  expression.stage("L", DType::i32, axes, fmt::format("{}position({}), -1)", is_here, candidates.number),
+                   "max=", candidates.axes);
+  expression.stage(
+      "y", call.type(0), axes,
+      fmt::format("select({} == position({}), {}, 0)", load("L", index_of(axes)), candidates.number, read(0, "0")),
+      "+=", candidates.axes);
+  return {expression.result(call.type(0), candidates.shape)};
+}
+
 Meaning mean_of_windows(const Call& call) {
   if (!codegen::is_floating(call.type(0))) throw Unsupported{"means of integers"};
   const std::vector<Window> windows = pools_of(call);
@@ -495,6 +566,7 @@ std::vector<Row> window_rows() {
       {"ConvTranspose", 2, 3, "auto_pad dilations group kernel_shape output_padding output_shape pads strides",
        transposed_convolution},
       {"MaxPool", 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides", largest_of_windows},
+      {"MaxUnpool", 2, 3, "kernel_shape pads strides", put_back},
       {"AveragePool", 1, 1, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
        mean_of_windows},
       {"GlobalAveragePool", 1, 1, "", means_of_channels},

@@ -302,8 +302,9 @@ TEST(Operators, InverseAndHyperbolicFunctions) {
 }
 
 TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
-  expect_near(result_of({"Mod", {{3}, {3}}, {file::attribute("fmod", 1)}}, {{1e8, -1125899906842624, 5}, {3, 7, INFINITY}}),
-              {1, -4, 5}, "fmod of large quotients");
+  expect_near(
+      result_of({"Mod", {{3}, {3}}, {file::attribute("fmod", 1)}}, {{1e8, -1125899906842624, 5}, {3, 7, INFINITY}}),
+      {1, -4, 5}, "fmod of large quotients");
   expect_near(result_of({"Mod", {{4}, {4}}, {file::attribute("fmod", 1)}}, {{5.5, -5.5, 5.5, -6}, {2, 2, -2, -4}}),
               {1.5, -1.5, 1.5, -2}, "remainder");
 }
@@ -520,6 +521,8 @@ TEST(Operators, ReductionsOfIntegers) {
     EXPECT_EQ(result("ReduceLogSumExp", type), (Elements{2, 1, 5, 61}));
     EXPECT_EQ(result("ReduceSumSquare", type), (Elements{30, 1, 43, 10800}));
   }
+  const double least = -2147483648.0;  // the logarithm of a negative sum, as of 0
+  EXPECT_EQ(result("ReduceLogSum", file::i32), (Elements{least, 0, least, 5}));
   EXPECT_TRUE(contains(refusal([&] { return result("ReduceMean", file::i8); }), "sums of bytes"));
 }
 

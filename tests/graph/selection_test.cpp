@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -44,6 +45,18 @@ TEST(Selection, LargestElementsAreInOrderAndEqualOnesInThatOfTheirPlaces) {
   }
 }
 
+// As in onnxruntime; so no two have the same rank.
+TEST(Selection, NanIsLargerThanAllNumbers) {
+  const double nan = std::nan("");
+  for (const bool is_largest : {true, false}) {
+    file::GraphFile file;
+    file.input("x", {6}).integers("k", {1}, {6});
+    file.node("TopK", {"x", "k"}, {"v", "i"}, {attribute("largest", std::int64_t(is_largest))}).output("i");
+    EXPECT_EQ(outputs_of(file, {{"x", {3, nan, 1, nan, 7, 2}}})[0],
+              is_largest ? (Elements{1, 3, 4, 0, 5, 2}) : (Elements{2, 5, 0, 4, 1, 3}));
+  }
+}
+
 // Along the first axis; of fewer updates than elements, with an index from the end.
 TEST(Selection, UpdatesOfElementsAreAtTheirIndices) {
   const std::vector<double> x = {1, 2, 3, 4, 5, 6}, u = {10, 20, 30, 40}, indices = {0, -1, 2, 2};  // [3,2], [2,2]
@@ -57,6 +70,7 @@ TEST(Selection, UpdatesOfElementsAreAtTheirIndices) {
   EXPECT_EQ(run("add"), (Elements{11, 2, 3, 4, 35, 66}));
   EXPECT_EQ(run("max"), (Elements{10, 2, 3, 4, 30, 40}));
   EXPECT_EQ(run("min"), (Elements{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(run("mul"), (Elements{10, 2, 3, 4, 150, 4800}));
   EXPECT_THROW(run("mean"), graft::base::UserError);
 }
 
