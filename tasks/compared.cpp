@@ -6,9 +6,11 @@
 #include <cctype>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "base/one_line.h"
 #include "base/text.h"
+#include "base/within.h"
 #include "tasks/printed_number.h"
 
 namespace graft::tasks {
@@ -53,10 +55,8 @@ std::vector<Token> tokens_of(std::string_view text) {
 bool are_equal(const Token& own, const Token& wanted, const std::optional<Tolerance>& tolerance) {
   if (own.text == wanted.text) return true;
   if (!tolerance || !own.number || !wanted.number) return false;
-  if (*own.number == *wanted.number) return true;
-  return std::abs(*own.number - *wanted.number) <=
-             tolerance->absolute + tolerance->relative * std::abs(*wanted.number) &&
-         std::isfinite(*wanted.number);
+  const double most = tolerance->absolute + tolerance->relative * std::abs(*wanted.number);
+  return base::within(*own.number, *wanted.number, std::isfinite(most) ? most : 0, std::numeric_limits<double>::max());
 }
 
 std::string shown(std::string_view text) {

@@ -21,12 +21,6 @@ constexpr std::size_t longest_searched = 4096;  // by a regular expression
 constexpr std::size_t longest_line = 65536;
 constexpr std::size_t longest_shown = 100;
 
-char at_or_end(std::string_view text, std::size_t at) {
-  return at < text.size() ? text[at] : '\0';
-}
-bool is_digit(char c) {
-  return std::isdigit((unsigned char)c);
-}
 std::string_view from(std::string_view text, std::size_t at) {
   return text.substr(std::min(at, text.size()));
 }

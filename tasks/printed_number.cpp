@@ -17,10 +17,10 @@ constexpr std::string_view unbroken_blanks[] = {"\xc2\xa0", "\xe2\x80\xaf", "\xe
 constexpr std::string_view minus = "\xe2\x88\x92";
 
 bool is_digit(std::string_view text, std::size_t at) {
-  return at < text.size() && std::isdigit((unsigned char)text[at]);
+  return tasks::is_digit(at_or_end(text, at));
 }
 bool is_letter(std::string_view text, std::size_t at) {
-  return at < text.size() && std::isalpha((unsigned char)text[at]);
+  return std::isalpha((unsigned char)at_or_end(text, at)) != 0;
 }
 std::size_t digits_from(std::string_view text, std::size_t at) {
   while (is_digit(text, at)) ++at;
@@ -184,6 +184,13 @@ Follows follows(std::string_view rest) {
 }
 
 }  // namespace
+
+char at_or_end(std::string_view text, std::size_t at) {
+  return at < text.size() ? text[at] : '\0';
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 
 std::size_t blank_at(std::string_view text) {
   std::size_t at = 0;

@@ -26,6 +26,10 @@ enum class Among { words, list, commas };
 // ranges, fractions ("10:32", "2024-01-31", "1.2.3", "4-8", "1/2").
 std::optional<PrintedNumber> number_at(std::string_view text, Among among = Among::words);
 
+// The character there; 0 beyond the end.
+char at_or_end(std::string_view text, std::size_t at);
+bool is_digit(char c);
+
 // Bytes of the blank that `text` begins with: spaces and tabs, and those of Unicode that do not break; 0: none.
 std::size_t blank_at(std::string_view text);
 

@@ -15,13 +15,6 @@ namespace {
 
 constexpr std::string_view plus_minus[] = {"\xc2\xb1", "+/-", "+-"};
 
-char at_or_end(std::string_view text, std::size_t at) {
-  return at < text.size() ? text[at] : '\0';
-}
-bool is_digit(char c) {
-  return std::isdigit((unsigned char)c);
-}
-
 // Bytes of a character of units.
 std::size_t unit_character(std::string_view text, std::size_t at) {
   if (std::isalpha((unsigned char)at_or_end(text, at)) || at_or_end(text, at) == '%') return 1;
