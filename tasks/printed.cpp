@@ -284,7 +284,8 @@ PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool 
   if (!name_.is_regex()) name_unit_ = unit_of_name(name(), is_time);
   if (is_time && !name_.is_regex() && datasets::formats::says_more_is_better(name()))
     throw base::UserError(
-        field, fmt::format("'{}' seems to be a measure of which more is better, no time", base::shortened(name())));
+        field, fmt::format("'{}' is a measure of which more is better, it seems: say it with maximize (or minimize)",
+                           base::shortened(name())));
   if (!unit_text_.empty()) {
     unit_ = base::unit_named(unit_text_);
     if (is_time && (!unit_ || unit_->quantity != "s")) datasets::formats::seconds_per(unit_text_, field);  // throws
