@@ -85,9 +85,40 @@ class Folder {
     fail(fmt::format("{} cannot be computed: {}", base::counted(count, "node"), fmt::join(kinds, "; ")));
   }
 
-  void not_supported(const Graph& graph, const Node& node, const std::string& reason) {
+  // `operands` of the node, in the result.
+  void not_supported(const Graph& graph, const Node& node, const std::string& reason,
+                     const std::vector<int>& operands = {}) {
     Kind& kind = unsupported_[{in_quotes(node.operation), reason}];
-    if (kind.count++ == 0) kind.first = label(graph, node);
+    if (kind.count++ > 0) return;
+    kind.first = label(graph, node);
+    if (reason.find(not_constant) != std::string::npos) kind.first += what_makes_constant(operands);
+  }
+
+  // The inputs that operands after the first follow from, or the first one if it is the only one that is not constant.
+  std::string what_makes_constant(const std::vector<int>& operands) const {
+    std::set<int> open;
+    for (std::size_t o = operands.size(); o-- > 0;)
+      if (operands[o] >= 0 && !result_.values[std::size_t(operands[o])].known && (o > 0 || open.empty()))
+        open.insert(operands[o]);
+    for (auto node = result_.nodes.rbegin(); node != result_.nodes.rend(); ++node) {
+      const bool is_before = std::any_of(node->results.begin(), node->results.end(),
+                                         [&](int result) { return result >= 0 && open.contains(result); });
+      if (is_before) open.insert(node->operands.begin(), node->operands.end());
+    }
+    constexpr std::int64_t most_given = 64;  // numbers that a user could write
+    std::vector<std::string> names;
+    bool can_be_given = true;
+    for (const int input : result_.inputs) {
+      const Value& value = result_.values[std::size_t(input)];
+      if (value.known || !open.contains(input)) continue;
+      names.push_back(in_quotes(value.name));
+      can_be_given = can_be_given && value.shape && elements_of(*value.shape) <= most_given;
+    }
+    if (names.empty()) return "";
+    return fmt::format(", which follows from {} {} ({})", names.size() == 1 ? "input" : "inputs",
+                       fmt::join(names, ", "),
+                       can_be_given ? "--constant NAME=NUMBER,... makes it one, or cut the model before the node"
+                                    : "cut the model before the node");
   }
 
   int added(Value value) {
@@ -291,8 +322,8 @@ class Folder {
 
   // ---- control flow
 
-  void refused(Scope& scope, const Node& node, const std::string& reason) {
-    not_supported(scope.graph, node, reason);
+  void refused(Scope& scope, const Node& node, const std::string& reason, const std::vector<int>& operands = {}) {
+    not_supported(scope.graph, node, reason, operands);
     leave_open(scope, node);
   }
 
@@ -813,7 +844,7 @@ class Folder {
     const auto operands = operands_of(result_, moved);
     if (!operands) return leave_open(scope, node);
     const auto body = body_of(scope.graph, node, *operands, place_);
-    if (!body) return refused(scope, node, body.reason().text);
+    if (!body) return refused(scope, node, body.reason().text, moved.operands);
     write_out(scope, node, moved.operands, *body);
   }
 
@@ -825,7 +856,7 @@ class Folder {
     }
     const auto results = results_of(scope.graph, node, *operands, place_);
     if (!results) {
-      not_supported(scope.graph, node, results.reason().text);
+      not_supported(scope.graph, node, results.reason().text, moved.operands);
       return leave_open(scope, node);
     }
     bool is_needed = false;

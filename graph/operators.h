@@ -47,6 +47,9 @@ base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& nod
 bool is_composed(const std::string& operation);
 base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place);
 
+// What reasons say of an operand that only a run knows.
+constexpr std::string_view not_constant = "that is not a constant";
+
 // The node's operands as its graph knows them. Nothing if the type or shape of one is not known.
 std::optional<Operands> operands_of(const Graph& graph, const Node& node);
 

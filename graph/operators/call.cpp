@@ -41,13 +41,13 @@ const Operand& Call::operand(int number) const {
 
 std::vector<std::int64_t> Call::integers(int number) const {
   const Operand& of = operand(number);
-  if (!of.known) throw Unsupported{fmt::format("operand {} that is not a constant", number)};
+  if (!of.known) throw Unsupported{fmt::format("operand {} {}", number, not_constant)};
   return of.known->integers();
 }
 
 std::vector<double> Call::numbers(int number) const {
   const Operand& of = operand(number);
-  if (!of.known) throw Unsupported{fmt::format("operand {} that is not a constant", number)};
+  if (!of.known) throw Unsupported{fmt::format("operand {} {}", number, not_constant)};
   std::vector<double> all(of.known->size());
   for (std::size_t e = 0; e < all.size(); ++e) all[e] = of.known->number(e);
   return all;

@@ -218,6 +218,20 @@ TEST(Fold, LoopsThatAreNotKnownAreRefusedByName) {
       contains(refusal([&] { return folded_file(graph); }), "'Loop': a number of rounds that is not a constant"));
 }
 
+// What a node needs before a run, and the inputs that would have to be constants for it.
+TEST(Fold, RefusalsNameTheInputsToGive) {
+  file::GraphFile small, large;
+  small.input("x", Shape{3, 10}).input("s", Shape{1}, file::i64).integers("e", {1}, {9});
+  small.node("Neg", {"s"}, {"n"}).node("Slice", {"x", "n", "e"}, {"y"}).output("y");
+  EXPECT_EQ(
+      refusal([&] { return folded_file(small); }),
+      "m.onnx: 1 node cannot be computed: 1 x 'Slice': operand 1 that is not a constant, as node 1 (Slice), which "
+      "follows from input 's' (--constant NAME=NUMBER,... makes it one, or cut the model before the node)");
+  large.input("x", Shape{3, 100}, file::i64).node("NonZero", {"x"}, {"y"}).output("y");
+  EXPECT_TRUE(contains(refusal([&] { return folded_file(large); }),
+                       "which follows from input 'x' (cut the model before the node)"));
+}
+
 // What would be stacked has the shape that a round would give it.
 TEST(Fold, LoopsOfNoRoundsGiveTheirStates) {
   const Graph ready = folded_file(loop(0, 5));

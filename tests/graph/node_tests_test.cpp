@@ -211,6 +211,8 @@ TEST(NodeTests, GiveWhatOnnxPublishes) {
     Count& count = by_operator[operation];
     ++count.all;
     count.passed += reason.empty();
+    if (!reason.empty())
+      std::printf("%s: %s\n", name.c_str(), exception ? std::string(exception->reason).c_str() : reason.c_str());
     if (reason.empty() || exception || !is_computed(operation)) continue;
     ADD_FAILURE() << name << " (" << operation << "): " << reason;
   }

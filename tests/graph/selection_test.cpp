@@ -86,6 +86,18 @@ TEST(Selection, UpdatesOfRowsAreAtTheirIndices) {
   EXPECT_EQ(outputs_of(whole, {{"x", {1, 2, 3, 4}}, {"u", {10, 20}}})[0], (Elements{1, 12, 23, 4}));
 }
 
+TEST(Selection, PartsByAConstantCondition) {
+  file::GraphFile file;
+  file.input("x", {3, 2}).integers("c", {3}, {0, 1, 1}).integers("d", {4}, {1, 0, 0, 1});
+  file.node("Compress", {"x", "c"}, {"y"}, {attribute("axis", 0)}).node("Compress", {"x", "d"}, {"z"});
+  const auto outputs = outputs_of(file.output("y").output("z"), {{"x", {1, 2, 3, 4, 5, 6}}});
+  EXPECT_EQ(outputs[0], (Elements{3, 4, 5, 6}));
+  EXPECT_EQ(outputs[1], (Elements{1, 4}));
+  file::GraphFile many;
+  many.input("x", {3}).integers("c", {4}, {0, 1, 1, 1}).node("Compress", {"x", "c"}, {"y"}, {attribute("axis", 0)});
+  EXPECT_THROW(outputs_of(many.output("y"), {}), graft::base::UserError);
+}
+
 TEST(Selection, WhatDoesNotFitIsRefused) {
   file::GraphFile many;
   many.input("x", {1 << 17}).integers("k", {1}, {3}).node("TopK", {"x", "k"}, {"v", "i"}).output("v");
