@@ -168,6 +168,37 @@ Part activated(Body& body, Part x) {
 
 // ---- products and windows ----
 
+// Of the matrix of `rows` rows and the columns from row `row` on, by its first row. Elements are columns of `x`.
+Part determinant_of(Body& body, Part x, std::int64_t rows, std::int64_t row, const List& columns) {
+  Part sum;
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const std::int64_t at = row * rows + columns[c];
+    Part term = body.part(x, 1, at, at + 1);
+    List others = columns;
+    others.erase(others.begin() + std::ptrdiff_t(c));
+    if (!others.empty()) term = term * determinant_of(body, x, rows, row + 1, others);
+    sum = !sum ? term : c % 2 == 0 ? sum + term : sum - term;
+  }
+  return sum;
+}
+
+Graph determinant(const Call& call) {
+  constexpr std::int64_t most_rows = 4;
+  const Shape& shape = call.shape(0);
+  if (shape.size() < 2 || shape.back() != shape[shape.size() - 2])
+    throw Malformed{fmt::format("its input {} is not of square matrices", to_text(shape))};
+  const std::int64_t rows = shape.back();
+  if (rows < 1 || rows > most_rows)
+    throw Unsupported{
+        fmt::format("matrices of {} rows, where 1 to {} are known; cut the model before it", rows, most_rows)};
+  const Shape batch(shape.begin(), shape.end() - 2);
+  List columns(static_cast<std::size_t>(rows));
+  std::iota(columns.begin(), columns.end(), 0);
+  Body body(call);
+  const Part x = body.reshaped(body.operand(0), {product(batch, 0, batch.size()), rows * rows});
+  return std::move(body).results({body.reshaped(determinant_of(body, x, rows, 0, columns), batch)});
+}
+
 // `is_turned`: the last two dimensions change places; `is_batch_turned`: the first becomes the last but one.
 Part turned(Body& body, int operand, bool is_turned, bool is_batch_turned) {
   const std::int64_t rank = body.call().rank(operand);
@@ -327,6 +358,7 @@ std::vector<Row> composed_rows() {
       composed("com.microsoft.FusedConv", 2, 4, windows + "group activation activation_params", fused_convolution),
       composed("com.microsoft.NhwcMaxPool", 1, 1, windows + "ceil_mode", largest_with_channels_last),
       composed("EyeLike", 1, 1, "dtype k", ones_on_diagonal),
+      composed("Det", 1, 1, "", determinant),
       composed("Compress", 2, 2, "axis", compressed),
       composed("TensorScatter", 2, 3, "axis mode", scattered),
   };

@@ -427,7 +427,7 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   file::GraphFile graph;
   graph.input("x", Shape{1, 1, 4}).input("c", Shape{}, file::boolean);
   const std::string other = file::GraphFile().node("ReduceSum", {"x"}, {"r"}).output("r").content();
-  graph.node("Det", {"x"}, {"a"}, {}, "first").node("Det", {"a"}, {"b"}, {}, "second");
+  graph.node("Bernoulli", {"x"}, {"a"}, {}, "first").node("Bernoulli", {"a"}, {"b"}, {}, "second");
   graph.node("Relu", {"b"}, {"d"})
       .node("AveragePool", {"x"}, {"e"},
             {file::attribute("kernel_shape", List{2}), file::attribute("pads", List{-1, 0})});
@@ -439,8 +439,9 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   EXPECT_EQ(
       refusal([&] { return folded_file(graph); }),
       "m.onnx: 5 nodes cannot be computed: 1 x 'AveragePool': pads that crop, as node 3 (AveragePool); "
-      "2 x 'Det': an operator that is not known; export the model with other operators, or cut off the part that has "
-      "it, as node 'first' (Det); "
+      "2 x 'Bernoulli': an operator that is not known; export the model with other operators, or cut off the part that "
+      "has "
+      "it, as node 'first' (Bernoulli); "
       "1 x 'If': a condition that is not a constant, and branches of different shapes ([1,1,4] and [1,1,1]); give the "
       "inputs that it depends on, as node 4 (If); "
       "1 x 'Relu': attribute 'slope', as node 5 (Relu)");

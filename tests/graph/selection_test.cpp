@@ -98,6 +98,23 @@ TEST(Selection, PartsByAConstantCondition) {
   EXPECT_THROW(outputs_of(many.output("y"), {}), graft::base::UserError);
 }
 
+// Upper triangles with two rows that change places; 5 rows are too many.
+TEST(Selection, DeterminantsOfSmallMatrices) {
+  const auto of = [](std::int64_t rows) {
+    std::vector<double> x(std::size_t(rows * rows), 0);
+    for (std::int64_t i = 0; i < rows; ++i)
+      for (std::int64_t j = i; j < rows; ++j) x[std::size_t(i * rows + j)] = double(2 + i + 3 * j);
+    std::swap_ranges(x.begin(), x.begin() + rows, x.begin() + rows);
+    file::GraphFile file;
+    file.input("x", {rows, rows}).node("Det", {"x"}, {"y"}).output("y");
+    return outputs_of(file, {{"x", Elements(x)}})[0];
+  };
+  EXPECT_EQ(of(2), (Elements{-2 * 6}));
+  EXPECT_EQ(of(3), (Elements{-2 * 6 * 10}));
+  EXPECT_EQ(of(4), (Elements{-2 * 6 * 10 * 14}));
+  EXPECT_THROW(of(5), graft::base::UserError);
+}
+
 TEST(Selection, WhatDoesNotFitIsRefused) {
   file::GraphFile many;
   many.input("x", {1 << 17}).integers("k", {1}, {3}).node("TopK", {"x", "k"}, {"v", "i"}).output("v");
