@@ -48,9 +48,16 @@ double scaled(double magnitude, double derivative) {
   return magnitude == 0 ? 0 : magnitude * derivative;
 }
 
+// Integers of 64 bits are doubles here, and those beyond 2^53 are rounded.
+double rounding_of(double integer) {
+  constexpr double exact = 0x1p53;
+  return std::abs(integer) < exact ? 0 : std::abs(integer) / exact;
+}
+
 // Infinities come from padding, and are exact.
 double size_of(double value, DType type) {
-  return std::isinf(value) || !is_floating(type) ? 0 : std::abs(value);
+  if (std::isinf(value)) return 0;
+  return is_floating(type) ? std::abs(value) : rounding_of(value);
 }
 
 // An integer type's range, and kept().
@@ -61,6 +68,12 @@ struct Range {
   DType type;
   double low, high;
 };
+
+// How far an integer may be off that is off by `size` before it is kept in its type: what may wrap around to the other
+// end may be anything.
+double kept_size(double integer, double size, const Range& range) {
+  return size > 0 && !(range.has(integer - size) && range.has(integer + size)) ? infinity : size;
+}
 
 // kept() of all numbers, which as a rule are within the range already.
 void keep(double* numbers, std::size_t count, DType type) {
@@ -337,14 +350,15 @@ bool Evaluator::has_magnitude(std::size_t n) const {
   };
   if (node.op == Op::load) {
     const Load& from = loads_[std::size_t(node.load)];
-    return is_floating(from.type) || !from.data->magnitude.empty() || any({node.a, node.b, node.c});
+    return is_floating(from.type) || from.type == DType::i64 || !from.data->magnitude.empty() ||
+           any({node.a, node.b, node.c});
   }
   if (node.op == Op::constant) return is_floating(types_[n].result);
   if (node.op == Op::position) return false;
   if (converts_to(node.op)) return any_as(types_[n].result, {node.a});
   if (is_comparison(node.op)) return is_floating(type) ? depths_[n] > 0 : any_as(type, {node.a, node.b});
   if (node.op == Op::select) return any({node.a}) || any_as(type, {node.b, node.c});
-  return any_as(type, {node.a, node.b});
+  return type == DType::i64 || any_as(type, {node.a, node.b});
 }
 
 bool Evaluator::has_magnitude_as(int node, DType to) const {
@@ -500,7 +514,7 @@ void Evaluator::combine(const Numbers& with) {
   if (task_.combine == Combine::none)
     std::copy_n(m, lanes_, sizes);
   else if (task_.combine == Combine::sum)
-    for (std::size_t l = 0; l < lanes_; ++l) sizes[l] += m[l];
+    for (std::size_t l = 0; l < lanes_; ++l) sizes[l] = size_of_sum(sums[l], sizes[l] + m[l]);
   else
     for (std::size_t l = 0; l < lanes_; ++l) sizes[l] = std::max(sizes[l], m[l]);
 }
@@ -508,16 +522,21 @@ void Evaluator::combine(const Numbers& with) {
 // In the order of the lanes, as one by one.
 void Evaluator::fold(const Numbers& lanes, double& value, double& magnitude) const {
   const Range range(task_.type);
+  const double* const m = or_zeros(lanes.magnitude);
   for (std::size_t l = 0; l < lanes_; ++l) {
     const double v = lanes.value[l];
-    if (task_.combine == Combine::sum)
+    if (task_.combine == Combine::sum) {
       value = is_floating(task_.type) ? value + v : range.keep(value + v);
-    else
+      magnitude = size_of_sum(value, magnitude + m[l]);
+    } else {
       value = task_.combine == Combine::max ? maximum(value, v) : minimum(value, v);
+      magnitude = std::max(magnitude, m[l]);
+    }
   }
-  for (std::size_t l = 0; l < lanes_ && lanes.magnitude != nullptr; ++l)
-    magnitude =
-        task_.combine == Combine::sum ? magnitude + lanes.magnitude[l] : std::max(magnitude, lanes.magnitude[l]);
+}
+
+double Evaluator::size_of_sum(double sum, double size) const {
+  return is_floating(task_.type) ? size : kept_size(sum, size + rounding_of(sum), Range(task_.type));
 }
 
 void Evaluator::reads(std::int64_t element, base::Monitor& monitor, const See& see) {
@@ -603,7 +622,10 @@ void Evaluator::load(std::size_t n) {
   }
   if (has_[n] && !sized && from.gathered.empty()) {
     const double* const v = value_of(n);
-    fill(magnitude_of(n), lanes_, [=](std::size_t l) { return std::abs(v[l]) == infinity ? 0 : std::abs(v[l]); });
+    if (is_floating(from.type))
+      fill(magnitude_of(n), lanes_, [=](std::size_t l) { return std::abs(v[l]) == infinity ? 0 : std::abs(v[l]); });
+    else
+      fill(magnitude_of(n), lanes_, [=](std::size_t l) { return rounding_of(v[l]); });
   }
 }
 
@@ -669,8 +691,12 @@ Evaluator::Numbers Evaluator::converted(int node, DType to, bool saturate, std::
   std::array<double, width> low, high;
   ends.fill(low.data(), lanes_, [=](std::size_t l) { return v[l] - unit * m[l]; });
   ends.fill(high.data(), lanes_, [=](std::size_t l) { return v[l] + unit * m[l]; });
+  const Range range(to);
+  const bool wraps = !saturate && !is_floating(type);
   fill(magnitude, lanes_, [&](std::size_t l) {
-    return unit * m[l] > 0 ? std::max(std::abs(value[l] - low[l]), std::abs(high[l] - value[l])) : 0;
+    const double size = unit * m[l];
+    if (size == 0 || wraps) return kept_size(v[l], size, range);
+    return std::max(std::abs(value[l] - low[l]), std::abs(high[l] - value[l]));
   });
   return {value, magnitude};
 }
@@ -830,9 +856,7 @@ void Evaluator::integer(std::size_t n) {
     const Range range(type);
     if (m != nullptr) {
       fill(m, lanes_, [&](std::size_t l) {
-        const double size = magnitude(l);
-        // What may wrap around to the other end may be anything.
-        return size > 0 && (v[l] - size < range.low || v[l] + size > range.high) ? infinity : size;
+        return kept_size(v[l], magnitude(l) + rounding_of(v[l]), range);
       });
     }
     keep(v, lanes_, type);

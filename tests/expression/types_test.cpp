@@ -62,6 +62,21 @@ TEST(Types, operations_work_in_the_widest_type_of_operands_and_target) {
             (List{1}));
 }
 
+// The reference holds integers in double precision: beyond 2^53 it says by how much it may be off, and of what wraps
+// around that it may be anything.
+TEST(Types, integers_beyond_double_precision_have_magnitudes) {
+  const auto magnitudes = [](const std::string& result) {
+    const Computation what = parse("input A[3] : i64; output B[i]" + result + " where i=3");
+    return reference(what, {Elements(List{0x1p60, 5, -0x1p53}), Elements()}).magnitude[1].numbers();
+  };
+  EXPECT_EQ(magnitudes(" : i64 = A[i] - 1"), (List{256, 0, 2}));
+  const List wrapped = magnitudes(" : i32 = cast_i32(A[i])");
+  EXPECT_EQ(wrapped[0], std::numeric_limits<double>::infinity());
+  EXPECT_EQ(wrapped[1], 0);
+  EXPECT_EQ(magnitudes(" : u8 = select(A[i] > 4, 1, 0)"), (List{0, 0, 0}));
+  EXPECT_EQ(magnitudes(" : u8 = select(A[i] > 1152921504606846975, 1, 0)"), (List{1, 0, 0}));
+}
+
 // f16 and bf16 are types of storage: what is computed with them is computed in f32.
 TEST(Types, numbers_of_16_bits_are_computed_in_f32) {
   EXPECT_EQ(widest(DType::bf16, DType::f16), DType::f32);
