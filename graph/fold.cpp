@@ -59,6 +59,12 @@ class Folder {
     go_through(scope);
     if (!unsupported_.empty()) refuse();
     for (const int output : graph.outputs) result_.outputs.push_back(scope.to[std::size_t(output)]);
+    const auto declare = [&](const std::vector<int>& from, const std::vector<int>& to) {
+      for (std::size_t v = 0; v < from.size(); ++v)
+        result_.values[std::size_t(to[v])].declared = graph.values[std::size_t(from[v])].declared;
+    };
+    declare(graph.inputs, result_.inputs);
+    declare(graph.outputs, result_.outputs);
     return std::move(result_);
   }
 
@@ -115,10 +121,9 @@ class Folder {
       can_be_given = can_be_given && value.shape && elements_of(*value.shape) <= most_given;
     }
     if (names.empty()) return "";
-    return fmt::format(", which follows from {} {} ({})", names.size() == 1 ? "input" : "inputs",
-                       fmt::join(names, ", "),
-                       can_be_given ? "--constant NAME=NUMBER,... makes it one, or cut the model before the node"
-                                    : "cut the model before the node");
+    return fmt::format(
+        ", which follows from {} {} ({})", names.size() == 1 ? "input" : "inputs", fmt::join(names, ", "),
+        can_be_given ? "make it a constant, or cut the model before the node" : "cut the model before the node");
   }
 
   int added(Value value) {

@@ -30,6 +30,8 @@ struct Value {
   std::optional<DType> type = {};
   std::optional<Shape> shape = {};
   Known known = nullptr;  // of a constant, and of an input without elements
+  // For inputs and outputs of a model, where `type` has more values: "bool", "int16", "uint16", "uint32".
+  std::string declared = {};
 };
 
 struct Node {

@@ -9,7 +9,6 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
-#include <set>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -111,6 +110,23 @@ std::string raw_of(const std::vector<T>& numbers, int width) {
   for (std::size_t e = 0; e < numbers.size(); ++e)
     std::memcpy(raw.data() + e * std::size_t(width), &numbers[e], std::size_t(width));
   return raw;
+}
+
+// Operators whose results are booleans, and those whose results have the type of an operand.
+constexpr std::string_view decide[] = {"And",     "Or",          "Xor",   "Not",   "Equal",         "Less",
+                                       "Greater", "LessOrEqual", "IsNaN", "IsInf", "GreaterOrEqual"};
+constexpr std::string_view move[] = {"Identity",  "Reshape", "Transpose", "Flatten",  "Squeeze",
+                                     "Unsqueeze", "Slice",   "Gather",    "Concat",   "Expand",
+                                     "Tile",      "Where",   "Split",     "GatherND", "GatherElements"};
+
+template <std::size_t count>
+bool is_one_of(std::string_view name, const std::string_view (&names)[count]) {
+  return std::find(std::begin(names), std::end(names), name) != std::end(names);
+}
+
+// For inputs and outputs (Value::declared).
+std::string declared_name(std::int64_t type) {
+  return has_four_bits(type) ? "" : type_name(type);
 }
 
 struct Dimension {
@@ -225,6 +241,7 @@ class Reader {
     const std::map<std::string, Attribute>* given = std::exchange(given_, &attributes);
     const int version = std::exchange(version_, function.version == 0 ? version_ : known_version(function.version));
     function.is_open = true;
+    const std::map<std::string, std::int64_t> types = std::exchange(types_, {});
     Graph graph;
     graph.version = version_;
     Names names{graph};
@@ -235,6 +252,7 @@ class Reader {
     add_nodes(graph, function.nodes, names, depth);
     for (const std::string& output : function.outputs) graph.outputs.push_back(names(output));
     function.is_open = false;
+    types_ = types;
     version_ = version;
     given_ = given;
     return std::make_shared<const Graph>(checked(std::move(graph), place_));
@@ -298,6 +316,9 @@ class Reader {
         case 12:
           outputs.push_back(declared(field.as_bytes()).name);
           break;
+        case 13:
+          (void)declared(field.as_bytes());
+          break;
         case 15:
           fail("has sparse tensors, which are not read; store them as plain ones");
       }
@@ -313,6 +334,10 @@ class Reader {
     if (depth == 0) give_shapes(graph, inputs);
     add_nodes(graph, node_bytes, value_of, depth);
     for (const std::string& output : outputs) graph.outputs.push_back(value_of(output));
+    for (const std::vector<int>* ends : {&graph.inputs, &graph.outputs})
+      for (const int end : *ends)
+        if (Value& value = graph.values[std::size_t(end)]; types_.contains(value.name) && depth == 0)
+          value.declared = declared_name(types_[value.name]);
     if (graph.outputs.empty()) fail("has a graph without outputs");
     if (depth > 0) {
       std::vector<bool> is_computed(graph.values.size());
@@ -357,12 +382,36 @@ class Reader {
     }
     if (function != functions_.end())
       node.body = body_of(function->second, where, std::exchange(node.attributes, {}), depth + 1);
-    // Their results would have the type of this operand, which has more bits here.
-    if (node.operation == "QuantizeLinear" || node.operation == "CastLike")
-      for (const int operand : node.operands)
-        if (operand >= 0 && narrow_.contains(value_of.graph.values[std::size_t(operand)].name))
-          fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
+    follow_types(node, value_of.graph, where);
     return node;
+  }
+
+  // The types of results of which ours say less; CastLike to one of them becomes a Cast.
+  void follow_types(Node& node, const Graph& graph, const std::string& where) {
+    const auto type_of = [&](std::size_t operand) -> std::int64_t {
+      if (operand >= node.operands.size() || node.operands[operand] < 0) return 0;
+      const auto found = types_.find(graph.values[std::size_t(node.operands[operand])].name);
+      return found == types_.end() ? 0 : found->second;
+    };
+    const std::int64_t like = node.operation == "CastLike" ? type_of(1) : 0;
+    if (has_four_bits(like) || (node.operation == "QuantizeLinear" && has_four_bits(type_of(2))))
+      fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
+    std::int64_t type = like;
+    if (like != 0) {
+      node.operation = "Cast";
+      node.operands.pop_back();
+      node.attributes["to"] = type;
+    } else if (node.operation == "Cast") {
+      if (const auto to = node.attributes.find("to"); to != node.attributes.end())
+        if (const auto* number = std::get_if<std::int64_t>(&to->second)) type = *number;
+    } else if (is_one_of(node.operation, decide)) {
+      type = boolean;
+    } else if (is_one_of(node.operation, move)) {
+      type = type_of(node.operation == "Where" ? 1 : 0);
+    }
+    if (is_boolean(type) || is_wider_here(type))
+      for (const int result : node.results)
+        if (result >= 0) types_.emplace(graph.values[std::size_t(result)].name, type);
   }
 
   using Named = std::pair<std::string, Attribute>;
@@ -496,7 +545,7 @@ class Reader {
     if (std::int64_t(raw.size()) != expected)
       fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape),
                        from.name, expected, raw.size()));
-    if (has_four_bits(type)) narrow_.insert(name);
+    note_type(name, type);
     std::string ours = has_four_bits(type) ? unpacked(type, raw, elements) : as_ours(type, raw);
     return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), std::move(ours)})};
   }
@@ -582,7 +631,12 @@ class Reader {
       }
       result.dimensions.push_back(std::move(dimension));
     }
+    note_type(result.name, result.type);
     return result;
+  }
+
+  void note_type(const std::string& name, std::int64_t type) {
+    if (is_boolean(type) || is_wider_here(type)) types_.emplace(name, type);
   }
 
   // Shapes and types of the model's inputs, by the file and by what is given.
@@ -658,7 +712,7 @@ class Reader {
   std::int64_t nodes_ = 0, messages_ = 0;
   std::map<FunctionKey, Function> functions_;
   const std::map<std::string, Attribute>* given_ = nullptr;  // attributes of the function that is being read
-  std::set<std::string> narrow_;                             // names of tensors of 4 bits
+  std::map<std::string, std::int64_t> types_;                // ONNX's, by value, where ours say less
 };
 
 // What `read` gives; broken bytes are the user's file.

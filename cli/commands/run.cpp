@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -25,9 +26,13 @@ struct Flags {
   bool check = false;
 };
 
-// How NumPy names an element's type.
-std::string_view numpy_type(codegen::DType type) {
-  switch (type) {
+// How NumPy names an element's type; that of the model, if there is one.
+std::string_view numpy_type(const codegen::Sequence::Tensor& tensor) {
+  constexpr std::pair<std::string_view, std::string_view> declared[] = {
+      {"bool", "|b1"}, {"int16", "<i2"}, {"uint16", "<u2"}, {"uint32", "<u4"}};
+  for (const auto& [name, numpy] : declared)
+    if (tensor.declared == name) return numpy;
+  switch (tensor.dtype) {
     case codegen::DType::f32:
       return "<f4";
     case codegen::DType::f64:
@@ -46,6 +51,15 @@ std::string_view numpy_type(codegen::DType type) {
       return "<u2";  // NumPy has no such type: its bits
   }
   return "";
+}
+
+// An output as NumPy has it: the lower bytes of integers that have more bits here are the model's.
+std::string npy_of(const codegen::Sequence::Tensor& tensor, std::string_view bytes) {
+  const std::string_view type = numpy_type(tensor);
+  const std::size_t width = std::size_t(type.back() - '0'), from = std::size_t(codegen::bytes_of(tensor.dtype));
+  std::string narrow;
+  for (std::size_t at = 0; at < bytes.size(); at += from) narrow += bytes.substr(at, width);
+  return base::npy_of(tensor.shape, type, narrow);
 }
 
 study::RunNetworkRequest request_of(const Flags& flags, const Session& session) {
@@ -77,7 +91,7 @@ int run(const Flags& flags, Session& session) {
     if (!flags.out.empty()) {
       file = fmt::format("{}.npy", codegen::identifier(tensor.name));
       if (files.contains(file)) file = fmt::format("{}_{}.npy", codegen::identifier(tensor.name), o);
-      files[file] = base::npy_of(tensor.shape, numpy_type(tensor.dtype), result.outputs[o]);
+      files[file] = npy_of(tensor, result.outputs[o]);
     }
     const auto [least, largest] = std::minmax_element(numbers.begin(), numbers.end());
     const auto text = [&](auto at) { return numbers.empty() ? std::string() : fmt::format("{:.6g}", *at); };

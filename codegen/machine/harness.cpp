@@ -253,7 +253,8 @@ module asm ".globl _start\0A_start:\0A{start}"
 define internal void @write(ptr %bytes, i64 %count) nounwind {{
 entry:
   %address = ptrtoint ptr %bytes to i64
-  br label %more
+  %nothing = icmp eq i64 %count, 0
+  br i1 %nothing, label %end, label %more
 more:
   %done = phi i64 [ 0, %entry ], [ %after, %wrote ]
   %at = add i64 %address, %done
@@ -289,7 +290,8 @@ define internal void @alarm(i64 %seconds, i64 %microseconds) nounwind {{
 
 define internal void @fill(ptr %bytes, i64 %count) nounwind {{
 entry:
-  br label %next
+  %nothing = icmp eq i64 %count, 0
+  br i1 %nothing, label %end, label %next
 next:
   %i = phi i64 [ 0, %entry ], [ %after, %next ]
   %place = getelementptr i8, ptr %bytes, i64 %i

@@ -177,6 +177,7 @@ base::Document tensor_document(const Interface::Tensor& tensor) {
       .set("role", std::string(name_of(tensor.role)))
       .set("dtype", std::string(name_of(tensor.dtype)))
       .set("shape", to_document(tensor.shape));
+  if (!tensor.declared.empty()) document.set("declared", tensor.declared);
   if (!tensor.is_passed()) return document;
   document.set("argument", tensor.argument)
       .set("layout", to_text(tensor.layout))

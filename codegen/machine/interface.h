@@ -27,6 +27,7 @@ struct Interface {
     std::vector<std::int64_t> stored;  // extents in memory, row-major
     Layout layout;                     // how `stored` holds `shape`
     bool only_prepared = false;  // read by `prepare` alone: its pointer may be null elsewhere, but not in `select`
+    std::string declared = {};  // Sequence::Tensor
     bool is_passed() const { return !argument.empty(); }
     std::int64_t bytes() const;  // in memory
   };

@@ -118,7 +118,7 @@ void check(const Sequence& sequence) {
         written[std::size_t(call.buffers[p]->number)] = true;
   }
   for (std::size_t o = 0; o < written.size(); ++o)
-    if (!written[o]) fail(sequence, fmt::format("output {}: no call writes it", o));
+    if (!written[o] && sequence.outputs[o].bytes() > 0) fail(sequence, fmt::format("output {}: no call writes it", o));
 }
 
 // ---- code
@@ -237,7 +237,9 @@ base::Result<std::string> code_around(const Sequence& sequence, const std::strin
 // ---- what callers must know
 
 Interface::Tensor described(const Sequence::Tensor& tensor, Role role) {
-  return {tensor.name, "", role, tensor.dtype, tensor.shape, tensor.shape, {}};
+  Interface::Tensor all{tensor.name, "", role, tensor.dtype, tensor.shape, tensor.shape, {}};
+  all.declared = tensor.declared;
+  return all;
 }
 
 SequenceInterface interface_of(const Sequence& sequence, WeightsIn weights) {

@@ -32,6 +32,7 @@ struct Sequence {
     std::string name;
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
+    std::string declared = {};  // the model's type, where `dtype` has more values: "bool", "int16", "uint16", "uint32"
     std::int64_t bytes() const;
   };
   enum class Where { input, output, arena, weights };
@@ -56,7 +57,7 @@ struct Sequence {
   std::vector<Tensor> inputs, outputs;
   std::vector<Object> kernels;  // Their symbols differ, and begin with the sequence's name and an underscore: two
                                 // sequences may be part of one program.
-  std::vector<Call> calls;      // an output is written by one call at least
+  std::vector<Call> calls;      // one at least writes each output that has elements
   std::int64_t arena_bytes = 0;
   std::string weights;  // everything constant, pieces aligned to 64 bytes
 };

@@ -248,7 +248,7 @@ std::string multiplied_along(Expression& expression, DType type, Shape shape, co
       Index first = index_of(axes_over(shape)), second = first;
       second[std::size_t(axis)] = form(2, first[std::size_t(axis)], 1);
       first[std::size_t(axis)] = form(2, first[std::size_t(axis)]);
-      // Of an odd number the last is alone.
+      // The last of an odd number is alone.
       const std::string left = before.empty() ? element(first) : load(before, first);
       const std::string right = before.empty() ? element(second) : load(before, second);
       before = fmt::format("P{}", stages++);

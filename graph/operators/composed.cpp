@@ -168,7 +168,8 @@ Part activated(Body& body, Part x) {
 
 // ---- products and windows ----
 
-// Of the matrix of `rows` rows and the columns from row `row` on, by its first row. Elements are columns of `x`.
+// The determinant of the matrix of `rows` rows and the columns from row `row` on, by its first row. Elements are
+// columns of `x`.
 Part determinant_of(Body& body, Part x, std::int64_t rows, std::int64_t row, const List& columns) {
   Part sum;
   for (std::size_t c = 0; c < columns.size(); ++c) {

@@ -87,7 +87,7 @@ Meaning reduced(const Call& call, const Reduction& reduction) {
   if (!ends) {
     const std::string total = load("T", index_of(parts.kept));
     std::string value = replaced(std::string(reduction.end), "$n", std::to_string(parts.count));
-    // Of integers the logarithm of a negative sum is the least integer, like that of 0.
+    // For integers the logarithm of a negative sum is the least integer, like that of 0.
     const bool has_least = is_cut && reduction.end == "log($t)";
     const std::string least = has_least ? fmt::format("max({}, 0)", total) : total;
     value = replaced(value, "$t", is_cut ? fmt::format("cast_f64({})", least) : total);

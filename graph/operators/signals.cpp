@@ -44,7 +44,7 @@ struct Transform {
     const double angle = 2 * std::numbers::pi * double(t * k % length) / double(length);
     const double sine = is_inverse ? std::sin(angle) : -std::sin(angle);
     const double wave = p == q ? std::cos(angle) : q == 1 ? sine : -sine;
-    // Of half of a spectrum all but its ends count for their mirror images, too.
+    // In half of a spectrum all but its ends count for their mirror images, too.
     const bool is_twice = result_parts == 1 && t != 0 && 2 * t != length;
     return wave * (is_twice ? 2 : 1) / (is_inverse ? double(length) : 1);
   }
@@ -135,7 +135,7 @@ double mel_of(double hertz) {
   return 2595 * std::log10(1 + hertz / 700);
 }
 
-// The bins at which bands begin, have their middle, and end, one after the other.
+// The bins at which bands begin, have their middle, and end, in order.
 std::vector<std::int64_t> edges_of_bands(const Call& call, std::int64_t bands, std::int64_t bins) {
   const double length = call.scalar(1), rate = call.scalar(2), low = call.scalar(3), high = call.scalar(4);
   if (!(rate >= 1) || !(low >= 0) || !(high >= low))

@@ -82,7 +82,7 @@ class Builder {
 
   static codegen::Sequence::Tensor tensor_of(const graph::Graph& graph, int value) {
     const graph::Value& own = graph.values[std::size_t(value)];
-    return {own.name, *own.type, *own.shape};
+    return {own.name, *own.type, *own.shape, own.declared};
   }
 
   void compile_kernels() {

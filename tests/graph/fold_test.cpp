@@ -226,7 +226,7 @@ TEST(Fold, RefusalsNameTheInputsToGive) {
   EXPECT_EQ(
       refusal([&] { return folded_file(small); }),
       "m.onnx: 1 node cannot be computed: 1 x 'Slice': operand 1 that is not a constant, as node 1 (Slice), which "
-      "follows from input 's' (--constant NAME=NUMBER,... makes it one, or cut the model before the node)");
+      "follows from input 's' (make it a constant, or cut the model before the node)");
   large.input("x", Shape{3, 100}, file::i64).node("NonZero", {"x"}, {"y"}).output("y");
   EXPECT_TRUE(contains(refusal([&] { return folded_file(large); }),
                        "which follows from input 'x' (cut the model before the node)"));

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/temporary_folder.h"
+#include "graph/fold.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/support/refusal.h"
 
@@ -86,6 +87,28 @@ TEST(Onnx, TypesOfTensors) {
   // A result of 4 bits would have more here.
   graph.node("QuantizeLinear", {"x", "brain", "nibble"}, {"q"});
   EXPECT_TRUE(contains(refusal([&] { file::read(graph, 21, {{"batch", {1}}}); }), "its result has 4 bits"));
+}
+
+// Ours have no booleans and no integers of 16 bits; what the model says of its ends, and CastLike, must know of them.
+TEST(Onnx, TypesOfFewerValuesAreFollowed) {
+  file::GraphFile graph;
+  graph.input("x", {2}).input("flag", {2}, file::boolean).input("short", {2}, 5);
+  graph.node("Less", {"x", "x"}, {"less"}).node("Reshape", {"less", "shape"}, {"moved"}).integers("shape", {1}, {2});
+  graph.node("CastLike", {"x", "moved"}, {"decided"}).node("CastLike", {"x", "short"}, {"cut"});
+  graph.node("CastLike", {"x", "x"}, {"same"});
+  graph.output("decided").output("cut").output("same");
+  const Graph read = file::read(graph, 19);
+  const auto to = [&](std::size_t node) { return std::get<std::int64_t>(read.nodes[node].attributes.at("to")); };
+  EXPECT_EQ(to(2), file::boolean);
+  EXPECT_EQ(to(3), 5);
+  EXPECT_EQ(read.nodes[4].operation, "CastLike");
+  const Graph result = folded(read, "m.onnx");
+  const auto declared = [&](int value) { return result.values[std::size_t(value)].declared; };
+  EXPECT_EQ(declared(result.inputs[1]), "bool");
+  EXPECT_EQ(declared(result.inputs[2]), "int16");
+  EXPECT_EQ(declared(result.outputs[0]), "bool");
+  EXPECT_EQ(declared(result.outputs[1]), "int16");
+  EXPECT_EQ(declared(result.outputs[2]), "");
 }
 
 TEST(Onnx, ShapesAreGivenByInputOrDimension) {
