@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
 #include <cerrno>
 #include <climits>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -54,12 +56,12 @@ int milliseconds_until(Clock::time_point deadline) {
 }
 
 // PR_SET_PDEATHSIG fires when the *thread* that forked ends, not its process. A partner may be started by a thread that
-// ends long before the partner shall, so all children are forked by one thread that never ends.
+// ends long before the partner shall, so all children are forked by one thread that never ends. A copy of the process
+// (os.fork() of Python) has no such thread, and makes one.
 class Forker {
  public:
   static void run(const std::function<void()>& job) {
-    // Never destroyed: the thread waits in it until the process ends.
-    static Forker& forker = *new Forker;
+    Forker& forker = of_this_process();
     bool done = false;
     std::unique_lock lock(forker.mutex_);
     forker.jobs_.push_back({&job, &done});
@@ -73,7 +75,18 @@ class Forker {
     bool* done;
   };
 
-  Forker() {
+  static Forker& of_this_process() {
+    [[maybe_unused]] static const int in_copies = ::pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
+    if (Forker* const forker = current_) return *forker;
+    // Never destroyed: the thread waits in it until the process ends.
+    auto made = std::make_unique<Forker>();
+    Forker* before = nullptr;
+    if (!current_.compare_exchange_strong(before, made.get())) return *before;
+    made->begin();
+    return *made.release();
+  }
+
+  void begin() {
     // Signals belong to the program's own threads: a handler shall interrupt their calls, not this one's.
     sigset_t all, before;
     ::sigfillset(&all);
@@ -94,6 +107,7 @@ class Forker {
     }
   }
 
+  static inline std::atomic<Forker*> current_ = nullptr;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -90,6 +91,20 @@ TEST(RunProcess, TalksWithAProgram) {
   const Finished unwanted = run_process({"sleep", "60"}, exchange, 60s);
   EXPECT_TRUE(unwanted.timed_out);
   EXPECT_EQ(unwanted.signal, SIGKILL);
+}
+
+// A copy of the process has none of its threads.
+TEST(RunProcess, WorksInACopyOfTheProcess) {
+  EXPECT_EQ(shell("exit 3").exit_code, 3);
+  const pid_t copy = ::fork();
+  if (copy == 0) {
+    ::alarm(60);  // in place of waiting for ever
+    ::_exit(shell("exit 4").exit_code == 4 ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(copy, &status, 0), copy);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(shell("exit 5").exit_code, 5);
 }
 
 TEST(Dialogue, GoesOnAfterAnExchange) {

@@ -1,3 +1,5 @@
+import os
+import signal
 import subprocess
 import sys
 import threading
@@ -29,6 +31,16 @@ class Tune(InFolder):
         self.assertEqual((scores.dtype, scores.shape), (np.float64, (3,)))
         self.assertGreater(scores[0], scores[1])
         self.assertEqual(scores[2], -np.inf)
+
+    def test_works_after_a_fork(self):
+        settings = {"trials": 2, "explorer": "random", "model": "scratch", "repetition_seconds": 1e-5}
+        graft.tune(SMALL, "native", out=self.folder / "before", **settings)
+        child = os.fork()
+        if child == 0:
+            signal.alarm(120)  # in place of waiting for ever
+            answer = graft.tune(SMALL, "native", out=self.folder / "after", **settings)
+            os._exit(0 if answer.trials == 2 else 1)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
 
     def test_settings_are_those_of_the_table(self):
         answer = self.few(explorer="random", batch=2, random_share=1, layouts="free", space=None)
