@@ -5,10 +5,12 @@
 #include <lld/Common/Driver.h>
 #include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/raw_ostream.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cassert>
 #include <cerrno>
 #include <cstring>
@@ -65,6 +67,32 @@ class MemoryFile {
   int descriptor_;
 };
 
+// What a program does at signals. lld has files removed that it is writing, by handlers that stay, and by an alternate
+// stack, which LLVM does not make if there is a large one.
+class SignalsKept {
+ public:
+  SignalsKept() {
+    static thread_local std::array<char, 256 << 10> stack;
+    stack_t ours{};
+    ours.ss_sp = stack.data(), ours.ss_size = stack.size();
+    has_stack_ = sigaltstack(&ours, &before_) == 0;
+    for (std::size_t s = 1; s < actions_.size(); ++s) known_[s] = sigaction(int(s), nullptr, &actions_[s]) == 0;
+  }
+  SignalsKept(const SignalsKept&) = delete;
+  SignalsKept& operator=(const SignalsKept&) = delete;
+  ~SignalsKept() {
+    for (std::size_t s = 1; s < actions_.size(); ++s)
+      if (known_[s]) sigaction(int(s), &actions_[s], nullptr);
+    if (has_stack_) sigaltstack(&before_, nullptr);
+  }
+
+ private:
+  std::array<struct sigaction, NSIG> actions_;
+  std::array<bool, NSIG> known_ = {};
+  stack_t before_{};
+  bool has_stack_ = false;
+};
+
 std::string content_of(const std::string& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   struct stat status;
@@ -109,6 +137,7 @@ base::Result<std::string> link(const std::vector<Pieces>& objects, std::vector<s
     for (lld::elf::Defined** const stale : {&ElfSym::globalOffsetTable, &ElfSym::relaIpltStart, &ElfSym::relaIpltEnd,
                                             &ElfSym::riscvGlobalPointer, &ElfSym::tlsModuleBase})
       *stale = nullptr;
+    const SignalsKept signals;
     lld::Result result{1, false};
     const auto said = last_words([&] {
       result = lld::lldMain(arguments, stream, stream, {{lld::Gnu, &lld::elf::link}});

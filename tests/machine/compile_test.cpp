@@ -1,5 +1,7 @@
 #include "codegen/machine/compile.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -685,6 +687,21 @@ run
   EXPECT_NE(code->assembly.find("vfmadd"), std::string::npos) << code->assembly;
   EXPECT_NE(code->assembly.find("graft_run"), std::string::npos);
   EXPECT_EQ(code->assembly.find("<8 x float>"), std::string::npos);
+}
+
+// A linked library must not leave handlers in a program that has its own (Slurm's, a debugger's, a sanitizer's).
+TEST(Link, LeavesSignalsToTheProgram) {
+  const auto object = compile(parsed(naive_matmul), host_target());
+  ASSERT_TRUE(object.ok());
+  ASSERT_TRUE(link_shared({&*object}).ok());
+  for (const int signal : {SIGHUP, SIGTERM, SIGUSR1, SIGUSR2, SIGSEGV, SIGSYS}) {
+    struct sigaction action {};
+    ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
+    EXPECT_EQ(action.sa_handler, SIG_DFL) << signal;
+  }
+  stack_t stack{};
+  ASSERT_EQ(sigaltstack(nullptr, &stack), 0);
+  EXPECT_EQ(stack.ss_flags, SS_DISABLE);
 }
 
 }  // namespace
