@@ -122,6 +122,15 @@ void import_file(Import& import, const std::filesystem::path& path) {
 if (!is_good) continue;
 for (Target& target : targets) {
   const std::string_view cell = base::trim(cells[std::size_t(target.time->column)]);
+  TableRoles::Time time = *target.time;
+  if (roles.units >= 0) {
+    const std::string_view unit = base::trim(cells[std::size_t(roles.units)]);
+    if (is_summary(cells.front()) || !is_unit_of_time(unit)) {
+      target.dataset->drop("sums up other rows");
+      continue;
+    }
+    time.seconds = seconds_per(unit, second.place());
+  }
   if (cell.empty()) {
     target.dataset->drop("not measured on this platform");
     continue;
@@ -129,7 +138,7 @@ for (Target& target : targets) {
       import.record(second, [&] {
         target.row.arguments = arguments;
       target.row.measurement =
-          measurement_of(cell, *target.time, roles.is_inverse, columns.names()[std::size_t(target.time->column)]);
+          measurement_of(cell, time, roles.is_inverse, columns.names()[std::size_t(target.time->column)]);
       if (workload) target.row.workload = target.dataset->position_of(*workload);
       target.dataset->add(target.row, roles.name, without_program);
 });

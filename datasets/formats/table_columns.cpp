@@ -65,6 +65,9 @@ constexpr std::string_view of_spreads[] = {"std", "stdev",    "stddev", "deviati
 constexpr std::string_view of_measurements[] = {"energy",      "power",    "watt", "watts",      "joule",  "joules",
                                                 "temperature", "accuracy", "acc",  "loss",       "cycles", "ipc",
                                                 "occupancy",   "misses",   "hits", "utilization"};
+constexpr std::string_view of_units[] = {"unit", "units"};
+// How often Google Benchmark ran a row's program: fewer where it is slower.
+constexpr std::string_view of_repetitions[] = {"iterations"};
 constexpr std::string_view of_moments[] = {"timestamp", "datetime", "date"};
 constexpr std::string_view of_more_is_better[] = {"percent",    "pct",   "flops", "mflops",     "gflops",    "tflops",
                                                   "mflop",      "gflop", "tflop", "throughput", "bandwidth", "speedup",
@@ -99,6 +102,11 @@ std::optional<std::string> unit_in(std::string_view name) {
 }
 
 }  // namespace
+
+bool is_summary(std::string_view name) {
+  constexpr std::string_view ends[] = {"_mean", "_median", "_stddev", "_cv", "_min", "_max", "_BigO", "_RMS"};
+  return std::any_of(std::begin(ends), std::end(ends), [&](std::string_view end) { return name.ends_with(end); });
+}
 
 bool says_more_is_better(std::string_view name) {
   return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
@@ -173,6 +181,7 @@ class Choice {
     roles.is_inverse = inverse == "yes";
     if (const std::string_view unit = import_.option("unit"); !unit.empty()) seconds_per(unit, "option unit");
     mark("ignore", Use::ignored);
+    read_units(roles);
     roles.name = workload_name(path_);
     read_workload(roles);
     mark("parameters", Use::parameter);
@@ -242,6 +251,7 @@ class Choice {
   bool is_another_measurement(int column) const {
     if (is_ours()) return false;  // names say nothing there
     const std::vector<std::string> words = this->words(column);
+    if (units_ >= 0 && has_word(words, of_repetitions)) return true;
     return has_word(words, of_moments) || (has_word(words, of_spreads) && is_number_only(column)) ||
            (has_word(words, of_measurements) && has_fraction(column));
   }
@@ -271,6 +281,28 @@ class Choice {
     if (found != head_.end()) return int(found - head_.begin());
     throw base::UserError(
         place_, fmt::format("no column '{}' ({}){}; {}", name, option, base::did_you_mean(name, head_), described()));
+  }
+
+  // A column such as time_unit, all of whose cells are units of time.
+  void read_units(TableRoles& roles) {
+    for (int c = 0; c < count() && units_ < 0; ++c)
+      if (use(c) == Use::open && !is_ours() && is_single(c) && has_word(words(c), of_units)) units_ = c;
+    if (units_ < 0) return;
+    bool any = false;
+    for (TableLines lines(import_, path_, form_, false); lines.next();) {
+      const std::string_view cell = base::trim(lines.cells()[std::size_t(units_)]);
+      any = any || is_unit_of_time(cell);
+      if (cell.empty() || is_unit_of_time(cell) || is_summary(lines.cells().front())) continue;
+      units_ = -1;
+      return;
+    }
+    if (!any || import_.option("higher-is-better") == "yes") units_ = -1;
+    if (units_ < 0) return;
+    if (!import_.option("unit").empty())
+      throw base::UserError("option unit", fmt::format("column '{}' has the unit of each row; leave the option out",
+                                                       head_[std::size_t(units_)]));
+    uses_[std::size_t(units_)] = Use::ignored;
+    roles.units = tuples_.columns_of(units_).front();
   }
 
   void mark(std::string_view option, Use use) {
@@ -477,6 +509,10 @@ class Choice {
                                                 "higher-is-better=no",
                                                 name));
     }
+    if (units_ >= 0) {
+      time.unit = fmt::format("units of column '{}'", head_[std::size_t(units_)]);
+      return time;
+    }
     const std::optional<std::string> in_head = is_platform ? std::nullopt : unit_in(name);
     if (in_head && is_unit_of_time(*in_head)) {
       time.unit = *in_head;
@@ -530,6 +566,7 @@ class Choice {
   const std::string& place_;
   const TableForm& form_;
   std::vector<Use> uses_;
+  int units_ = -1;  // TableRoles::units, as a column of the head
 };
 
 }  // namespace

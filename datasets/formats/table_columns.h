@@ -40,6 +40,7 @@ struct TableRoles {
     std::string unit;
     double seconds = 1;  // per unit
   };
+  int units = -1;  // the column that has the unit of each row's times (Google Benchmark's time_unit), if there is one
   std::vector<int> workload, configuration;
   std::string name;                              // of the workload: the file's, or the one that an option gives
   std::optional<codegen::Workload> computation;  // of all rows, if that one is a workload that we know
@@ -53,6 +54,9 @@ struct TableRoles {
 // says so. UserError that says which columns could have which role, and for times whose unit nothing says.
 TableRoles table_roles(Import& import, const std::filesystem::path& path, const Columns& columns, const Tuples& tuples,
                        const TableLines& lines);
+
+// Whether a row's name says that it sums up others, as Google Benchmark names what it computes of repetitions.
+bool is_summary(std::string_view name);
 
 // Whether the name of a column says that more of it is better.
 bool says_more_is_better(std::string_view name);

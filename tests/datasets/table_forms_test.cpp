@@ -187,6 +187,22 @@ TEST(TableForms, OtherMeasurementsAreNotParameters) {
 }
 
 // An index without a name distinguishes all rows, and is nothing that was chosen.
+// Google Benchmark's CSV: the unit may differ from row to row, how often a program ran follows from its time, and some
+// rows sum up others.
+TEST(TableForms, AColumnMayHaveTheUnits) {
+  const std::string head = "name,iterations,real_time,cpu_time,time_unit\n";
+  const std::string rows = "\"gemm/8\",1000,900.5,2.5,ns\n\"gemm/16\",100,3.5,3.5,us\n\"gemm/32\",10,1.25,1.5,ms\n";
+  const Table read =
+      table(head + rows + "\"gemm/32_mean\",3,7.5,7.5,ms\n\"gemm_BigO\",,0.5,0.5,N\n", {{"time", "real_time"}});
+  EXPECT_EQ(seconds_of_rows(read), (std::vector<double>{900.5 * 1e-9, 3.5 * 1e-6, 1.25 * 1e-3}));
+  EXPECT_EQ(read.dataset.sketches.at(0)->arguments.size(), 1u);
+  EXPECT_EQ(read.dataset.sketches.at(0)->arguments[0].name, "name");
+  EXPECT_TRUE(contains(refusal(head + rows, {{"time", "real_time"}, {"unit", "ms"}}),
+                       "option unit: column 'time_unit' has the unit of each row; leave the option out"));
+  // A parameter may be called unit.
+  EXPECT_EQ(seconds_of_rows(table("unit,time_ms\nalu,1.5\nfpu,2.5\n", {{"time", "time_ms"}})).size(), 2u);
+}
+
 TEST(TableForms, NumbersOfRowsAreNotParameters) {
   for (const char* name : {"", "Unnamed: 0"}) {
     const Table found = table(std::string(name) + ",tile,time_ms\n0,8,0.5\n1,8,0.25\n", {{"time", "time_ms"}});
