@@ -1,6 +1,7 @@
 """Calls kernels of a library that graft compiled, and whole networks, on numpy arrays. Needs numpy and a C compiler as linker; nothing of
 graft but the library's files, so that it works where they were copied to, too."""
 
+import copy
 import ctypes
 import json
 import os
@@ -8,6 +9,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import threading
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
@@ -19,6 +21,11 @@ _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
 _KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
            "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
+
+
+def _dtype_of(tensor: Dict[str, Any]) -> np.dtype:
+    """Of booleans, bytes of 0 and 1, numpy's own type."""
+    return np.dtype(np.bool_ if tensor.get("declared") == "bool" else _DTYPES[tensor["dtype"]])
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class _Callable:
 
     _is: Dict[str, Any]  # what NAME.json says of it
     _alignment: int
+    _local: threading.local  # memory that one call at a time uses, by its name
 
     @property
     def name(self) -> str:
@@ -83,6 +91,17 @@ class _Callable:
         buffer = np.empty(count * dtype.itemsize + self._alignment, np.uint8)
         begin = -buffer.ctypes.data % self._alignment
         return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
+
+    def _own(self, name: str, size: int) -> np.ndarray:
+        """Memory of the calling thread alone, of `size` bytes."""
+        memory = getattr(self._local, name, None)
+        if memory is None:
+            memory = self._aligned((size,), np.dtype(np.uint8))
+            setattr(self._local, name, memory)
+        return memory
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Callable":
+        return copy.copy(self)  # nothing that both have is ever changed
 
     def _is_aligned(self, array: np.ndarray) -> bool:
         return array.flags.c_contiguous and array.ctypes.data % self._alignment == 0
@@ -151,7 +170,7 @@ class Kernel(_Callable):
     A call takes the inputs and constants in the order of `parameters`, or by name, and returns the output (a tuple
     where there are several). Arrays must have the parameter's very shape and dtype. Those that are not contiguous or
     not aligned to 64 bytes are copied; empty() gives arrays that need no copy. Calls run on the calling thread alone,
-    without the interpreter's lock; one Kernel has one scratch memory, so one call at a time.
+    without the interpreter's lock; several threads may call one Kernel, each with scratch memory of its own.
     """
 
     def __init__(self, source: Union[Answer, str, "os.PathLike[str]"], function: Optional[str] = None, *,
@@ -181,24 +200,25 @@ class Kernel(_Callable):
                       tuple(dimension["extent"] for dimension in each["stored"]), each["layout"])
             for each in self._is["tensors"] if "argument" in each)
         linked = _linked(folder / library["code"], cc)
-        self._run = self._call(linked, self._is["run"])
-        self._prepare = self._call(linked, self._is["prepare"]) if self._is["prepare"] else None
+        self._functions: Dict[str, Callable[..., None]] = {}
+        for each in ("run", "prepare"):
+            if self._is[each]:
+                function = getattr(linked, self._is[each]["symbol"])
+                function.argtypes, function.restype = [ctypes.c_void_p] * len(self._is[each]["arguments"]), None
+                self._functions[each] = function
+        self._local = threading.local()
+        # Constants that were given, and what was prepared of them: always replaced together.
+        self._kept: Tuple[Dict[str, np.ndarray], np.ndarray] = {}, self._new_prepared()
+
+    def _new_prepared(self) -> np.ndarray:
+        return self._aligned((self._is["prepared_bytes"],), np.dtype(np.uint8))
+
+    def _call(self, name: str, tensors: Dict[str, np.ndarray], prepared: np.ndarray) -> None:
         scratch_bytes = max(self._is["scratch_bytes"], self._is["prepare_scratch_bytes"])
-        self._memory = {"prepared": self._aligned((self._is["prepared_bytes"],), np.dtype(np.uint8)),
-                        "scratch": self._aligned((scratch_bytes,), np.dtype(np.uint8))}
-        self._constants: Dict[str, np.ndarray] = {}
-
-    def _call(self, linked: ctypes.CDLL, described: Dict[str, Any]) -> Callable[[Dict[str, np.ndarray]], None]:
-        """A function of the library that takes tensors by name."""
-        function = getattr(linked, described["symbol"])
-        function.argtypes, function.restype = [ctypes.c_void_p] * len(described["arguments"]), None
-
-        def call(tensors: Dict[str, np.ndarray]) -> None:
-            arrays = (tensors[each["tensor"]] if each["kind"] == "tensor" else self._memory[each["kind"]]
-                      for each in described["arguments"])
-            function(*(array.ctypes.data for array in arrays))
-
-        return call
+        memory = {"prepared": prepared, "scratch": self._own("scratch", scratch_bytes)}
+        arrays = (tensors[each["tensor"]] if each["kind"] == "tensor" else memory[each["kind"]]
+                  for each in self._is[name]["arguments"])
+        self._functions[name](*(array.ctypes.data for array in arrays))
 
     @property
     def workload(self) -> str:
@@ -222,28 +242,30 @@ class Kernel(_Callable):
         """Takes the constants (weights), once: calls then take the inputs alone. They are copied."""
         wanted = [parameter for parameter in self.parameters if parameter.role == "constant"]
         given = self._matched(wanted, arrays, named)
-        self._constants = {}
-        for parameter in wanted:
-            kept = self._aligned(parameter.shape, parameter.dtype)
-            kept[...] = given[parameter.name]
-            self._constants[parameter.name] = kept
-        if self._prepare is not None:
-            self._prepare(self._constants)
+        constants = {parameter.name: self._aligned(parameter.shape, parameter.dtype) for parameter in wanted}
+        for name, kept in constants.items():
+            kept[...] = given[name]
+        prepared = self._new_prepared()
+        if "prepare" in self._functions:
+            self._call("prepare", constants, prepared)
+        self._kept = constants, prepared
 
     def __call__(self, *arrays: np.ndarray, out: Optional[Union[np.ndarray, Sequence[np.ndarray]]] = None,
                  **named: np.ndarray) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
         """Runs it. out: where the output goes (a sequence where there are several); None: new arrays."""
-        taken = ("input",) if self._constants else ("input", "constant")
+        constants, prepared = self._kept
+        taken = ("input",) if constants else ("input", "constant")
         wanted = [parameter for parameter in self.parameters if parameter.role in taken]
         given = self._matched(wanted, arrays, named)
-        if self._constants:
-            given.update(self._constants)
-        elif self._prepare is not None:
-            self._prepare(given)
+        if constants:
+            given.update(constants)
+        elif "prepare" in self._functions:
+            prepared = self._own("prepared", self._is["prepared_bytes"])
+            self._call("prepare", given, prepared)
         outputs = [parameter for parameter in self.parameters if parameter.role == "output"]
         results, written = self._places(outputs, out, list(given.values()))
         given.update((parameter.name, array) for parameter, array in zip(outputs, written))
-        self._run(given)
+        self._call("run", given, prepared)
         return self._returned(results, written)
 
     def __repr__(self) -> str:
@@ -257,7 +279,8 @@ class Network(_Callable):
 
     A call takes the inputs in the order of `inputs`, or by name (`network(**{"input.1": x})`), and returns the output (a
     tuple where there are several). As with Kernel, arrays must have the very shape and dtype, calls run on the
-    calling thread alone, without the interpreter's lock, and one Network takes one call at a time.
+    calling thread alone, without the interpreter's lock; several threads may call one Network, each with memory of
+    its own.
     """
 
     def __init__(self, folder: Union[str, "os.PathLike[str]"], *, cc: str = "cc") -> None:
@@ -265,17 +288,18 @@ class Network(_Callable):
         self._is = _library_in(folder, ("sequence",))
         self._alignment = self._is["alignment"]
         self._inputs, self._outputs = (
-            tuple(Parameter(each["name"], role, np.dtype(_DTYPES[each["dtype"]]), tuple(each["shape"]))
+            tuple(Parameter(each["name"], role, _dtype_of(each), tuple(each["shape"]))
                   for each in self._is[role + "s"]) for role in ("input", "output"))
         self._run = getattr(_linked(folder / self._is["code"], cc), self._is["run"]["symbol"])
         self._run.argtypes, self._run.restype = [ctypes.c_void_p] * len(self._is["run"]["arguments"]), None
-        self._memory = {"arena": self._aligned((self._is["arena_bytes"],), np.dtype(np.uint8))}
+        self._local = threading.local()
+        self._weights: Optional[np.ndarray] = None
         if self._is["weights"] is not None:
             path = folder / self._is["weights"]
             if not path.is_file() or path.stat().st_size != self._is["weights_bytes"]:
                 raise Mistake(f"{path}: not the weights of {self.name}, put the file of {self._is['weights_bytes']} "
                               "bytes there that was made with the library")
-            self._memory["weights"] = np.memmap(path, np.uint8, "r")
+            self._weights = np.memmap(path, np.uint8, "r")
 
     @property
     def inputs(self) -> Tuple[Parameter, ...]:
@@ -294,9 +318,10 @@ class Network(_Callable):
         read = [given[parameter.name] for parameter in self.inputs]
         results, written = self._places(list(self.outputs), out, read)
         tensors = iter(read + written)
-        self._run(*(next(tensors).ctypes.data if each["kind"] == "tensor" else
-                    self._memory[each["kind"]].ctypes.data if each["kind"] in self._memory else None
-                    for each in self._is["run"]["arguments"]))
+        memory = {"arena": self._own("arena", self._is["arena_bytes"]), "weights": self._weights}
+        arrays = (next(tensors) if each["kind"] == "tensor" else memory.get(each["kind"])
+                  for each in self._is["run"]["arguments"])
+        self._run(*(None if array is None else array.ctypes.data for array in arrays))
         return self._returned(results, written)
 
     def __repr__(self) -> str:

@@ -1,6 +1,8 @@
+import copy
 import json
 import shutil
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -37,6 +39,29 @@ class Kernel(InFolder):
         self.assertEqual([each.name for each in kernel.parameters], ["int", "scratch", "for"])
         a, b = np.arange(16, dtype=np.float32), np.ones(16, np.float32)
         np.testing.assert_array_equal(kernel(scratch=b, int=a), a - b)
+
+    def test_is_called_by_several_threads(self):
+        kernel = graft.Kernel(self.tuned("conv2d(n=1,c=4,h=8,w=8,k=8,r=3,s=3,pad=1)"))
+        arrays = [np.random.default_rng(3).standard_normal(each.shape).astype(each.dtype)
+                  for each in kernel.parameters if each.role != "output"]
+        wanted = kernel(*arrays)
+
+        def right(factor):
+            return np.array_equal(kernel(arrays[0], arrays[1] * np.float32(factor)), wanted * np.float32(factor))
+
+        with ThreadPoolExecutor(4) as threads:
+            self.assertTrue(all(threads.map(right, (2.0 ** (k % 5) for k in range(2000)))))
+
+    def test_a_copy_has_weights_of_its_own(self):
+        kernel = graft.Kernel(self.tuned("conv2d(n=1,c=4,h=6,w=6,k=8,r=3,s=3,pad=1)"))
+        x, weights = (np.ones(each.shape, each.dtype) for each in kernel.parameters if each.role != "output")
+        kernel.prepare(weights)
+        wanted = kernel(x)
+        for copied in (copy.copy(kernel), copy.deepcopy(kernel)):
+            np.testing.assert_array_equal(copied(x), wanted)
+            copied.prepare(weights * 2)
+            np.testing.assert_array_equal(copied(x), wanted * 2)
+            np.testing.assert_array_equal(kernel(x), wanted)
 
     def test_refuses_other_arrays(self):
         kernel = graft.Kernel(self.tuned("matmul(m=8,n=8,k=8)"))

@@ -1,19 +1,22 @@
+import copy
 import json
 import shutil
 import subprocess
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 import graft
 from support import InFolder
 
-# y = x + weights, z = 2 y by way of the arena.
+# y = x + weights, z = 2 y by way of the arena, in which the sums stay for a while.
 CODE = """
 void net_run(const float* x, float* y, int* z, const float* weights, float* arena, void* parallel_for, void* context) {
-  int i;
+  volatile int i;
   (void)context;
   for (i = 0; i < 4; ++i) arena[i] = x[i] + weights[i];
+  for (i = 0; i < 20000; ++i) (void)i;
   for (i = 0; i < 4; ++i) y[i] = arena[i] + (parallel_for ? 100 : 0);
   for (i = 0; i < 4; ++i) z[i] = (int)(2 * arena[i]);
 }
@@ -50,6 +53,27 @@ class Network(InFolder):
         self.assertIs(network(x, out=out)[0], x)
         np.testing.assert_array_equal(x, [[1, 3], [5, 7]])
         np.testing.assert_array_equal(out[1], [2, 6, 10, 14])
+
+    def test_is_called_by_several_threads(self):
+        network = self.made()
+
+        def right(number):
+            y, z = network(np.full((2, 2), number, np.float32))
+            return np.array_equal(y, number + np.arange(4).reshape(2, 2)) and np.array_equal(z, 2 * y.ravel())
+
+        with ThreadPoolExecutor(4) as threads:
+            self.assertTrue(all(threads.map(right, range(400))))
+
+    def test_booleans_are_numpys(self):
+        outputs = [{"name": "y", "argument": "y", "dtype": "f32", "shape": [2, 2]},
+                   {"name": "z", "argument": "z", "dtype": "u8", "declared": "bool", "shape": [16]}]
+        _, z = self.made(outputs=outputs)(np.array([[0, 0], [0, 0]], np.float32))
+        self.assertEqual(z.dtype, np.bool_)
+
+    def test_a_copy_is_called_like_the_original(self):
+        network = self.made()
+        x = np.ones((2, 2), np.float32)
+        np.testing.assert_array_equal(copy.deepcopy(network)(x)[1], network(x)[1])
 
     def test_refuses_what_is_missing_or_different(self):
         network = self.made()
