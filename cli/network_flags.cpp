@@ -16,11 +16,12 @@
 namespace graft::cli {
 namespace {
 
-// "x=1,3,224,224;batch=1": lists of numbers by name. `what` is a number of them, for messages.
+// "x=1,3,224,224;batch=1", in one text or several: lists of numbers by name. `what` is a number of them, for messages.
 template <class Number>
-std::map<std::string, std::vector<Number>> lists_of(const std::string& text, std::string_view flag,
+std::map<std::string, std::vector<Number>> lists_of(const std::vector<std::string>& texts, std::string_view flag,
                                                     std::string_view what, Number least) {
   std::map<std::string, std::vector<Number>> lists;
+  const std::string text = base::join(texts, ";");
   for (const std::string_view part : base::split(text, ';')) {
     const std::string_view given = base::trim(part);
     if (given.empty()) continue;
@@ -49,10 +50,11 @@ bool names_network(const std::string& argument) {
 }
 
 void NetworkFlags::declare(Options& options) {
-  options.text("shape", shape,
-               "of an ONNX file: extents that it leaves open, of an input (x=1,3,224,224) or a named dimension "
-               "(batch=1), several separated by ';'");
-  options.text("constant", constant, "of an ONNX file: inputs that are always the same: 'rate=16000;gain=0.5,2'");
+  options.texts("shape", shape,
+                "of an ONNX file: extents that it leaves open, of an input (x=1,3,224,224) or a named dimension "
+                "(batch=1); several separated by ';', or the flag repeated");
+  options.texts("constant", constant,
+                "of an ONNX file: inputs that are always the same: 'rate=16000;gain=0.5,2', or the flag repeated");
   options.text(
       "storage", storage,
       "of an ONNX file: how f32 numbers between kernels, and weights, are stored: f32, f16 or bf16; sums are f32, "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "study/flows/network.h"
@@ -13,7 +14,8 @@ bool names_network(const std::string& argument);
 
 // Flags that say what a file leaves open.
 struct NetworkFlags {
-  std::string shape, constant, storage = "f32";
+  std::vector<std::string> shape, constant;
+  std::string storage = "f32";
 
   void declare(Options& options);
   // UserError naming the flag.

@@ -263,6 +263,7 @@ TEST(Inspect, ANetworkIsRefusedInOneLine) {
   EXPECT_NE(refusal({"--shape", "batch"}).find("--shape: 'batch': expected NAME=EXTENT"), std::string::npos);
   EXPECT_NE(refusal({"--shape", "batch=1x"}).find("'1x' is not an extent"), std::string::npos);
   EXPECT_NE(refusal({"--shape", "batch=1;batch=2"}).find("given twice"), std::string::npos);
+  EXPECT_NE(refusal({"--shape", "batch=1", "--shape", "batch=2"}).find("given twice"), std::string::npos);
   base::replace_file(file, GraphFile().input("x", {4}).node("Strange", {"x"}, {"y"}).output("y").model());
   EXPECT_NE(refusal({}).find("Strange"), std::string::npos);
 }
