@@ -1,7 +1,10 @@
 import json
+import math
 import tempfile
 import unittest
 from pathlib import Path
+
+import numpy as np
 
 import graft
 
@@ -32,6 +35,42 @@ class Configurations(unittest.TestCase):
         self.assertTrue(all(c["x"] + c["y"] <= 24 for c in asked))
         self.assertEqual(least, seconds(best))
         self.assertLess(least, 1.2)
+
+    def test_no_outcome_of_the_function_ends_the_search(self):
+        outcomes = iter([math.nan, ValueError("broken"), math.inf, None, np.float32(2)])
+        calls = []
+
+        def f(c):
+            calls.append(c)
+            outcome = next(outcomes, 3.0)
+            if isinstance(outcome, Exception):
+                raise outcome
+            return outcome
+
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "trials.jsonl"
+            graft.tune_function(SPACE, f, trials=6, out=out)
+            kept = [json.loads(line) for line in out.read_text().splitlines()]
+            self.assertEqual([configuration for configuration, _ in kept], calls)
+            self.assertEqual([outcome for _, outcome in kept][:3], ["crashed"] * 3)
+            self.assertEqual([outcome for _, outcome in kept][4:], [2.0, 3.0])
+            with out.open("a") as file:
+                file.write('[{"x": 3')  # the process ended here
+            best, least = graft.tune_function(SPACE, f, trials=8, out=out)
+            self.assertEqual(len(calls), 8)
+            self.assertEqual(len({json.dumps(c) for c in calls}), 8)
+            self.assertEqual(len(out.read_text().splitlines()), 8)
+            self.assertIn(best, calls)
+            out.write_text("something else\n")
+            with self.assertRaisesRegex(graft.Mistake, "no trials of tune_function"):
+                graft.tune_function(SPACE, f, trials=8, out=out)
+
+    def test_takes_numbers_of_numpy(self):
+        search = graft.Configurations(SPACE)
+        search.tell({"x": np.int64(3), "y": np.int32(4), "mode": "b"}, np.float64(2))
+        search.tell({"x": 3, "y": 5, "mode": "b"}, math.inf)
+        self.assertEqual(search.trials(), [({"x": 3, "y": 4, "mode": "b"}, 2.0),
+                                           ({"x": 3, "y": 5, "mode": "b"}, "crashed")])
 
     def test_a_failure_is_a_status(self):
         search = graft.Configurations(SPACE)
