@@ -69,7 +69,7 @@ Elements drawn(const Value& value, const Range& range, std::int64_t indexed, bas
     if (codegen::is_floating(*value.type) && !range.is_whole)
       number = double(float(range.low + range.width * random.uniform()));
     else if (indexed > 0)
-      number = double(random.below(std::min(indexed, std::int64_t(codegen::highest(*value.type)))));
+      number = double(random.below(std::int64_t(std::min(double(indexed), codegen::highest(*value.type)))));
     else
       number = double(random.below(2)), number = i % row == 0 ? 1 : number;
   }

@@ -14,6 +14,7 @@
 #include <cassert>
 #include <cerrno>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -72,9 +73,8 @@ class MemoryFile {
 class SignalsKept {
  public:
   SignalsKept() {
-    static thread_local std::array<char, 256 << 10> stack;
     stack_t ours{};
-    ours.ss_sp = stack.data(), ours.ss_size = stack.size();
+    ours.ss_sp = stack_.get(), ours.ss_size = stack_bytes;
     has_stack_ = sigaltstack(&ours, &before_) == 0;
     for (std::size_t s = 1; s < actions_.size(); ++s) known_[s] = sigaction(int(s), nullptr, &actions_[s]) == 0;
   }
@@ -87,6 +87,8 @@ class SignalsKept {
   }
 
  private:
+  static constexpr std::size_t stack_bytes = 256 << 10;
+  const std::unique_ptr<char[]> stack_ = std::make_unique_for_overwrite<char[]>(stack_bytes);
   std::array<struct sigaction, NSIG> actions_;
   std::array<bool, NSIG> known_ = {};
   stack_t before_{};

