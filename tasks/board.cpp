@@ -170,9 +170,7 @@ void AnswerReader::read(std::string_view piece) {
       answer_.outputs.append(piece.substr(0, take));
       piece.remove_prefix(take);
       if (answer_.outputs.size() < wanted_) return;
-      stage_ = Stage::lines;
-      ++answered_;
-      on_answer_(std::move(answer_));
+      end_answer();
       continue;
     }
     const std::size_t end = piece.find('\n');
@@ -185,6 +183,12 @@ void AnswerReader::read(std::string_view piece) {
     if (end == std::string_view::npos) return;
     line(std::exchange(pending_, {}));
   }
+}
+
+void AnswerReader::end_answer() {
+  stage_ = Stage::lines;
+  ++answered_;
+  on_answer_(std::move(answer_));
 }
 
 void AnswerReader::line(std::string_view text) {
@@ -213,10 +217,11 @@ void AnswerReader::line(std::string_view text) {
       for (const base::Document& time : document.at("times").as_list())
         answer_.seconds.push_back(std::max(time.as_number(), 1.0) * 1e-9 / runs);
       const std::int64_t bytes = document.at("bytes").as_integer();
-      if (!(runs >= 1) || !(answer_.first > 0) || bytes < 1 || std::size_t(bytes) > most_output_bytes)
+      if (!(runs >= 1) || !(answer_.first > 0) || bytes < 0 || std::size_t(bytes) > most_output_bytes)
         throw base::UserError("answer", "makes no sense");
       wanted_ = std::size_t(bytes);
       stage_ = Stage::outputs;
+      if (bytes == 0) end_answer();  // of outputs without elements
     }
   } catch (const base::UserError&) {  // a line that is none of ours
     if (stage_ == Stage::lines) stage_ = Stage::garbled;

@@ -46,6 +46,7 @@ class AnswerReader {
  private:
   enum class Stage { greetings, lines, outputs, garbled };
   void line(std::string_view text);
+  void end_answer();
 
   const int kernels_;
   std::function<void(Answer)> on_answer_;

@@ -70,6 +70,23 @@ NetworkRequest request_of(const std::filesystem::path& model, const std::filesys
   return request;
 }
 
+// Nothing is to be computed, and the answer is that.
+TEST(Network, MayHaveOutputsWithoutElements) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  GraphFile file;
+  file.input("x", {0, 5}).node("Relu", {"x"}, {"y"}).output("y");
+  base::replace_file(folder / "net.onnx", file.model());
+  tune_network(request_of(folder / "net.onnx", folder / "run", "native"), monitor);
+  RunNetworkRequest request;
+  request.folder = folder / "run";
+  request.check = true;
+  const NetworkRun run = run_network(request, monitor);
+  EXPECT_EQ(run.outputs, std::vector<std::string>{""});
+  EXPECT_EQ(run.tensors.at(0).shape, (std::vector<std::int64_t>{0, 5}));
+  EXPECT_TRUE(run.results->right());
+}
+
 TEST(Network, IsTunedContinuedAndCompiled) {
   const base::Folder folder;
   base::Monitor monitor;

@@ -63,6 +63,17 @@ TEST(AnswerReader, TakesWhatComesInPieces) {
   }
 }
 
+TEST(AnswerReader, TakesAnAnswerWithoutOutputs) {
+  Heard heard;
+  heard.reader.read("{\"graft\":1,\"kernels\":2}\n{\"begin\":0}\n");
+  heard.reader.read("{\"end\":0,\"first\":1,\"runs\":1,\"times\":[5],\"bytes\":0}\n");
+  ASSERT_EQ(heard.answers.size(), 1u);
+  EXPECT_EQ(heard.answers[0].outputs, "");
+  heard.reader.read("{\"begin\":1}\n");
+  EXPECT_EQ(heard.reader.began_kernel(), 1);
+  EXPECT_FALSE(heard.reader.is_garbled());
+}
+
 TEST(AnswerReader, HearsNothingMoreBehindWhatIsNoneOfIts) {
   for (const char* const line :
        {"hello\n", "{\"end\":1,\"first\":1,\"runs\":1,\"times\":[],\"bytes\":1}\n", "{\"end\":0}\n",
