@@ -96,7 +96,7 @@ class SideBySide final : public Measurer {
     round.failed.clear();
   }
 
-  // A member that is not there any more; those behind it have new numbers.
+  // Removes a member; the members after it are renumbered.
   static void forget(Item& item, std::size_t member) {
     std::erase(item.failed_on, member);
     for (std::size_t& other : item.failed_on) other -= other > member;

@@ -75,6 +75,11 @@ double kept_size(double integer, double size, const Range& range) {
   return size > 0 && !(range.has(integer - size) && range.has(integer + size)) ? infinity : size;
 }
 
+// The magnitude of a partial sum whose terms have magnitudes of `size` together.
+double size_of_sum(double sum, double size, const Range& range) {
+  return is_floating(range.type) ? size : kept_size(sum, size + rounding_of(sum), range);
+}
+
 // kept() of all numbers, which as a rule are within the range already.
 void keep(double* numbers, std::size_t count, DType type) {
   if (is_floating(type)) return;
@@ -511,10 +516,11 @@ void Evaluator::combine(const Numbers& with) {
       break;
   }
   if (m == nullptr) return;
+  const Range range(task_.type);
   if (task_.combine == Combine::none)
     std::copy_n(m, lanes_, sizes);
   else if (task_.combine == Combine::sum)
-    for (std::size_t l = 0; l < lanes_; ++l) sizes[l] = size_of_sum(sums[l], sizes[l] + m[l]);
+    for (std::size_t l = 0; l < lanes_; ++l) sizes[l] = size_of_sum(sums[l], sizes[l] + m[l], range);
   else
     for (std::size_t l = 0; l < lanes_; ++l) sizes[l] = std::max(sizes[l], m[l]);
 }
@@ -522,21 +528,18 @@ void Evaluator::combine(const Numbers& with) {
 // In the order of the lanes, as one by one.
 void Evaluator::fold(const Numbers& lanes, double& value, double& magnitude) const {
   const Range range(task_.type);
-  const double* const m = or_zeros(lanes.magnitude);
+  const bool floating = is_floating(task_.type);
+  const double* const m = lanes.magnitude;
   for (std::size_t l = 0; l < lanes_; ++l) {
     const double v = lanes.value[l];
     if (task_.combine == Combine::sum) {
-      value = is_floating(task_.type) ? value + v : range.keep(value + v);
-      magnitude = size_of_sum(value, magnitude + m[l]);
+      value = floating ? value + v : range.keep(value + v);
+      if (m != nullptr) magnitude = size_of_sum(value, magnitude + m[l], range);
     } else {
       value = task_.combine == Combine::max ? maximum(value, v) : minimum(value, v);
-      magnitude = std::max(magnitude, m[l]);
+      if (m != nullptr) magnitude = std::max(magnitude, m[l]);
     }
   }
-}
-
-double Evaluator::size_of_sum(double sum, double size) const {
-  return is_floating(task_.type) ? size : kept_size(sum, size + rounding_of(sum), Range(task_.type));
 }
 
 void Evaluator::reads(std::int64_t element, base::Monitor& monitor, const See& see) {
@@ -855,9 +858,7 @@ void Evaluator::integer(std::size_t n) {
     }
     const Range range(type);
     if (m != nullptr) {
-      fill(m, lanes_, [&](std::size_t l) {
-        return kept_size(v[l], magnitude(l) + rounding_of(v[l]), range);
-      });
+      fill(m, lanes_, [&](std::size_t l) { return kept_size(v[l], magnitude(l) + rounding_of(v[l]), range); });
     }
     keep(v, lanes_, type);
   };

@@ -113,8 +113,6 @@ class Evaluator {
   Numbers evaluated(bool all);
   void combine(const Numbers& with);
   void fold(const Numbers& lanes, double& value, double& magnitude) const;
-  // The magnitude of a partial sum whose terms have magnitudes of `size` together.
-  double size_of_sum(double sum, double size) const;
 
   void evaluate(std::size_t node);
   double* value_of(std::size_t node) { return &values_[node * width]; }

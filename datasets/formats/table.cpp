@@ -125,8 +125,9 @@ for (Target& target : targets) {
   TableRoles::Time time = *target.time;
   if (roles.units >= 0) {
     const std::string_view unit = base::trim(cells[std::size_t(roles.units)]);
-    if (is_summary(cells.front()) || !is_unit_of_time(unit)) {
-      target.dataset->drop("sums up other rows");
+    const bool has_unit = is_unit_of_time(unit);
+    if (!has_unit || is_summary(cells.front())) {
+      target.dataset->drop(has_unit ? "sums up other rows" : "has no unit of time");
       continue;
     }
     time.seconds = seconds_per(unit, second.place());

@@ -104,7 +104,7 @@ std::optional<std::string> unit_in(std::string_view name) {
 }  // namespace
 
 bool is_summary(std::string_view name) {
-  constexpr std::string_view ends[] = {"_mean", "_median", "_stddev", "_cv", "_min", "_max", "_BigO", "_RMS"};
+  constexpr std::string_view ends[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
   return std::any_of(std::begin(ends), std::end(ends), [&](std::string_view end) { return name.ends_with(end); });
 }
 

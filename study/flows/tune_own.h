@@ -51,7 +51,7 @@ struct OwnResult {
     base::Document configuration;  // {"tile":16,...}
     std::string command;           // with its values
     datasets::Measurement measurement;
-    std::optional<tasks::Goal> goal = {};  // what `seconds` stands for, if not for a time
+    std::optional<tasks::Goal> goal = {};  // the measure that `seconds` encodes, if it is not a time
   };
   std::string workload, platform;
   std::uint64_t seed = 1;

@@ -158,7 +158,7 @@ TEST_F(CommandTest, AllThatFollowsTheNameIsCompared) {
        }) {
     const std::string what = fmt::format("{}: {} and {}", example.check, example.standard, example.other);
     Command command;
-    // The shell's own number stands for what changes; quotes keep everything else.
+    // $$, the number of the shell's process, differs from run to run.
     std::string standard = example.standard;
     if (standard.ends_with("$$")) standard = standard.substr(0, standard.size() - 2) + "'$$'";
     command.run = fmt::format("case {{mode}} in ok) echo '{}';; *) echo '{}';; esac", standard, example.other);
@@ -268,7 +268,7 @@ done
   EXPECT_EQ(measured(persistent, "memory").reason, "ended without an answer");
 }
 
-// What the program does with each line that it gets, and what is said of its second answer.
+// What the program does with each request, and the message that its second answer leads to.
 TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
   const codegen::ParameterSpace modes = space();
   const auto said = [&](const std::string& does) -> std::string {
