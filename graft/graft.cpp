@@ -630,6 +630,7 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     request.format = format_of(settings.format);
     request.name = settings.name;
     request.names = settings.names;
+    request.exported = settings.exported;
     request.variants = settings.variants;
     if (!settings.constants.empty()) request.constants = base::read_npz(settings.constants);
     request.threads = settings.threads;
@@ -686,6 +687,7 @@ Compiled compile_network(const std::filesystem::path& folder, const CompileNetwo
     request.format = format_of(settings.format);
     request.name = settings.name;
     request.weights_in_file = settings.weights_in_file;
+    request.exported = settings.exported;
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
     study::CompiledNetwork made = study::compile_network(request, monitor);

@@ -7,8 +7,12 @@
 // Values only: arguments are copied, results hold nothing open. The requests are those of the program: a
 // run that `graft tune` began is continued here, and the other way round. Make one call at a time in a process, because
 // anything else that runs disturbs measurements. Nothing is printed. All failures throw Error. A whole project that
-// uses it: docs/guides/use-as-a-library.md.
+// uses it: docs/guides/use-as-a-library.md. Needs C++20; the libraries that compile makes need C99 or C++17.
 #pragma once
+
+#if __cplusplus < 202002L
+#error "graft/graft.h needs C++20: compile with -std=c++20, or link graft::graft of find_package(graft), which says so"
+#endif
 
 #include <cstdint>
 #include <filesystem>
@@ -48,9 +52,9 @@ GRAFT_API std::string_view version();  // "0.1.0"
 // What a long call says while it runs, and how it is asked to stop. These calls never overlap, may come from other
 // threads, and must not throw.
 struct Watch {
-  std::function<void(std::string_view what, std::int64_t done, std::int64_t total)> progress;
-  std::function<void(std::string_view line)> note;
-  std::function<bool()> stop;  // true: ends soon, keeps what was measured
+  std::function<void(std::string_view what, std::int64_t done, std::int64_t total)> progress = {};
+  std::function<void(std::string_view line)> note = {};
+  std::function<bool()> stop = {};  // true: ends soon, keeps what was measured
 };
 
 // An operator with its shapes, or an index expression (codegen/expression/README.md), as on the command line.
@@ -352,19 +356,20 @@ GRAFT_API Adapted adapt(const Model& model, const Platform& platform, const std:
 struct CompileSettings {
   enum class Format { library, object, bench };  // as graft compile --format
   Format format = Format::library;
-  std::string name = "kernels";                   // of the library
+  std::string name = "kernels";                   // of the library; all that a program sees of it begins with NAME_
   std::map<std::string, std::string> names = {};  // of functions, by Workload::text; others are named for their shapes
   std::int64_t variants = 1;                      // distinct programs per workload, the fastest of its run
   // File of numpy.savez with arrays "FUNCTION/TENSOR": constants that become part of the library; "": none.
   std::filesystem::path constants = {};
   int threads = 1;
   Watch watch = {};
+  bool exported = false;  // its functions are visible outside of a shared object that it is linked into
 };
 
 struct Compiled {
   struct Function {
-    std::string name, workload;
-    std::string check;  // of this exact code, as Answer::check
+    std::string name, workload;  // its name in C has the library's before it: NAME_name
+    std::string check;           // of this exact code, as Answer::check
     // Memory that it needs: for prepared constants, as scratch while they are prepared, as scratch of calls.
     std::int64_t prepared_bytes = 0, prepare_scratch_bytes = 0, scratch_bytes = 0;
   };
@@ -373,8 +378,9 @@ struct Compiled {
   bool executable = false;                   // the files are programs
 };
 
-// Answers for one platform, of distinct workloads, as a library without dependencies: an archive, a C header,
-// files for pkg-config and CMake (docs/guides/deploy.md). Nothing is written.
+// Answers as a library without dependencies: an archive, a C header, files for pkg-config and CMake
+// (docs/guides/deploy.md). Nothing is written. Answers to one workload for several platforms of one architecture become
+// one function, which chooses where it runs.
 GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSettings& settings = {});
 // ---- networks ----
 
@@ -417,6 +423,7 @@ struct CompileNetworkSettings {
   std::string name = "";         // of the library, whose function is NAME_run; "": as the model's file
   bool weights_in_file = false;  // NAME.weights, instead of data of the code
   Watch watch = {};
+  bool exported = false;  // as CompileSettings::exported
 };
 
 // The folder of a tuned network as a library with one function, its results checked here or under qemu. Failure if they

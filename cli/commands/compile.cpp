@@ -20,7 +20,8 @@ using Flags = CompileFlags;
 study::CompileRequest request_of(const Flags& flags, const Session& session) {
   study::CompileRequest request;
   request.runs.assign(flags.runs.begin(), flags.runs.end());
-  if (!flags.name.empty()) request.name = flags.name;
+  request.name = flags.name.empty() ? study::library_name(flags.out) : flags.name;
+  request.exported = flags.exported;
   request.variants = flags.variants;
   request.threads = session.threads;
   if (!flags.constants.empty()) {
@@ -48,7 +49,9 @@ int compile(const Flags& flags, Session& session) {
   study::write_files(made.files, made.executable, flags.out);
 
   std::vector<std::string> head = {"function", "workload", "time", "results", "prepared", "scratch"};
-  if (flags.variants > 1) head.insert(head.begin() + 1, "variant");  // its number, as in NAME_select
+  // The number of a variant, as in NAME_select; its platform.
+  const bool several = made.several_variants();
+  if (several) head.insert(head.begin() + 1, {"variant", "platform"});
   Table table(head);
   base::Document functions = base::Document::list();
   for (const study::Compiled::Function& function : made.functions) {
@@ -56,15 +59,17 @@ int compile(const Flags& flags, Session& session) {
     for (const study::Compiled::Variant& variant : function.variants) {
       const bool checked = variant.check != "none";
       std::vector<std::string> cells = {
-          function.name,
+          made.executable ? function.name : function.symbol,
           function.workload.text(),
           seconds_text(variant.seconds),
           checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
           fmt::format("{} bytes", function.prepared_bytes),
           fmt::format("{} bytes", function.scratch_bytes)};
-      if (flags.variants > 1) cells.insert(cells.begin() + 1, std::to_string(&variant - function.variants.data()));
+      if (several)
+        cells.insert(cells.begin() + 1, {std::to_string(&variant - function.variants.data()), variant.platform});
       table.row(std::move(cells));
       variants.push(base::Document::map()
+                        .set("platform", variant.platform)
                         .set("trial", variant.trial)
                         .set("pipeline", variant.pipeline)
                         .set("seconds", variant.seconds)
@@ -72,6 +77,7 @@ int compile(const Flags& flags, Session& session) {
     }
     functions.push(base::Document::map()
                        .set("name", function.name)
+                       .set("symbol", function.symbol)
                        .set("workload", function.workload.text())
                        .set("run", function.run.string())
                        .set("prepared_bytes", function.prepared_bytes)
@@ -92,39 +98,47 @@ int compile(const Flags& flags, Session& session) {
 }  // namespace
 
 Command compile_command() {
-  return {.name = "compile",
-          .help = "the best programs of runs, or a network, as a library, an object or programs that check themselves",
-          .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
-                       "graft compile runs/mm --out lib --variants 5",
-                       "graft compile runs/c2 --out lib --function resnet18.C2=c2 --constants weights.npz",
-                       "graft compile runs/c2 --out bin --format bench",
-                       "graft compile runs/resnet18 --out lib --name resnet18 --weights file"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positionals("RUN...", flags->runs,
-                                "folders that graft tune made, all for one platform; or the one of a network");
-            options.text("out", flags->out, "folder to write", Options::required);
-            options.text("format", flags->format,
-                         "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
-                         "object with the header; bench: programs that check and time themselves");
-            options.text(
-                "name", flags->name,
-                "of the library: libNAME.a, NAME.h, NAME.json; default: kernels, of a network as the model's file");
-            options.list("function", flags->functions,
-                         "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
-            options.integer("variants", flags->variants, 1,
-                            "programs of each workload to put in, the fastest ones; FUNCTION_select keeps the one that "
-                            "is fastest where it runs");
-            options.text(
-                "constants", flags->constants,
-                "FILE.npz of numpy.savez with arrays 'FUNCTION/TENSOR': constants, such as weights, that become "
-                "part of the library, prepared");
-            options.text("weights", flags->weights,
-                         "of a network: code, which holds them as read-only data, or file: NAME.weights, which the "
-                         "program maps and passes");
-            return [flags](Session& session) { return compile(*flags, session); };
-          },
-          .stops = true};
+  return {
+      .name = "compile",
+      .help = "the best programs of runs, or a network, as a library, an object or programs that check themselves",
+      .examples = {"graft compile runs/c2 runs/c6 --out lib --name resnet",
+                   "graft compile runs/mm --out lib --variants 5",
+                   "graft compile runs/mm-avx2 runs/mm-avx512 --out lib --name mm",
+                   "graft compile runs/c2 --out lib --function resnet18.C2=c2 --constants weights.npz",
+                   "graft compile runs/c2 --out bin --format bench",
+                   "graft compile runs/resnet18 --out lib --name resnet18 --weights file"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positionals("RUN...", flags->runs,
+                            "folders that graft tune made; those of one workload for several platforms become one "
+                            "function, which runs the code for the platform that needs the most of those that run "
+                            "where it is called; or the folder of a network");
+        options.text("out", flags->out, "folder to write", Options::required);
+        options.text("format", flags->format,
+                     "library: an archive with a C header, for pkg-config and CMake; object: one relocatable "
+                     "object with the header; bench: programs that check and time themselves");
+        options.text(
+            "name", flags->name,
+            "of the library: libNAME.a, NAME.h, NAME.json; all that a program sees of it begins with NAME_. "
+            "Default: as the folder without \"lib\" in front (kernels for one that is called lib), of a network as the "
+            "model's file");
+        options.flag("export", flags->exported,
+                     "functions can be called from outside of a shared object that the library is linked into, "
+                     "too; else they are hidden there");
+        options.list("function", flags->functions,
+                     "WORKLOAD=NAME,...: what functions are called (default: operator and extents)");
+        options.integer("variants", flags->variants, 1,
+                        "programs of each workload to put in, the fastest ones; FUNCTION_select keeps the one that "
+                        "is fastest where it runs");
+        options.text("constants", flags->constants,
+                     "FILE.npz of numpy.savez with arrays 'FUNCTION/TENSOR': constants, such as weights, that become "
+                     "part of the library, prepared");
+        options.text("weights", flags->weights,
+                     "of a network: code, which holds them as read-only data, or file: NAME.weights, which the "
+                     "program maps and passes");
+        return [flags](Session& session) { return compile(*flags, session); };
+      },
+      .stops = true};
 }
 
 }  // namespace graft::cli

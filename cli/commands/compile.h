@@ -17,6 +17,7 @@ struct CompileFlags {
   std::string out, name, format = "library", constants;
   std::string weights = "code";
   std::int64_t variants = 1;
+  bool exported = false;
 };
 
 study::CompileFormat format_of(const std::string& name);  // UserError naming the flag

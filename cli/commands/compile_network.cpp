@@ -29,6 +29,7 @@ int compile_network(const CompileFlags& flags, Session& session) {
   request.folder = flags.runs.front();
   request.format = format_of(flags.format);
   request.name = flags.name;  // "": as the model's file
+  request.exported = flags.exported;
   request.seed = session.seed;
   if (flags.weights == "file")
     request.weights_in_file = true;

@@ -292,10 +292,17 @@ std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& 
   return base::Reason{fmt::format("pipeline '{}': {}", pipeline.name, base::one_line(errors))};
 }
 
+namespace {
+
+// LLVM 19 has it for POWER; it keeps the strings of the module before, which are gone.
+constexpr std::string_view broken_pass = "ppc-merge-strings";
+
+}  // namespace
+
 void CodegenPasses::add(llvm::Pass* pass) {
   const llvm::PassInfo* known = llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
   const llvm::StringRef name = known ? known->getPassArgument() : pass->getPassName();
-  if (pipeline_.left_out.contains(std::string_view(name)))
+  if (name == llvm::StringRef(broken_pass) || pipeline_.left_out.contains(std::string_view(name)))
     delete pass;
   else
     kept_.add(pass);

@@ -247,7 +247,7 @@ module asm ".globl _start\0A_start:\0A{start}"
     return std::string();
   };
 
-  text += clock_text(calls) + serial_for_text() + timed_text();
+  text += system_text(calls) + clock_text(calls) + serial_for_text() + timed_text();
   text +=
       fmt::format(R"(
 define internal void @write(ptr %bytes, i64 %count) nounwind {{

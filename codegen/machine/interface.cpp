@@ -13,6 +13,7 @@
 #include "codegen/machine/c_names.h"
 #include "codegen/machine/homes.h"
 #include "codegen/machine/library.h"
+#include "codegen/machine/needs.h"
 
 namespace graft::codegen {
 namespace {
@@ -73,9 +74,9 @@ std::vector<Interface::Tensor> tensors_of(const LibraryFunction& function) {
 }
 
 // Arguments: the tensors, of these roles, then the memory that there is, then others.
-Interface::Call call_of(const Interface::Function& function, const std::string& suffix, bool constants_only,
+Interface::Call call_of(const Interface::Function& function, const std::string& symbol, bool constants_only,
                         std::int64_t scratch_bytes, std::initializer_list<Kind> others) {
-  Interface::Call call{function.name + suffix, {}};
+  Interface::Call call{symbol, {}};
   for (std::size_t t = 0; t < function.tensors.size(); ++t) {
     const Interface::Tensor& tensor = function.tensors[t];
     if (tensor.is_passed() && (!constants_only || tensor.role == Role::constant))
@@ -87,7 +88,7 @@ Interface::Call call_of(const Interface::Function& function, const std::string& 
   return call;
 }
 
-Interface::Function function_of(const LibraryFunction& from) {
+Interface::Function function_of(const std::string& library, const LibraryFunction& from) {
   Interface::Function function;
   function.name = from.name;
   function.workload = from.workload.text();
@@ -99,14 +100,16 @@ Interface::Function function_of(const LibraryFunction& from) {
     function.scratch_bytes = std::max(function.scratch_bytes, signature.scratch_bytes);
     function.threads = std::max(function.threads, signature.threads);
     function.variants.push_back(variant.origin);
+    function.variants.back().platform = variant.platform;
   }
+  const std::string symbol = library + "_" + from.name;
   const std::int64_t scratch = function.scratch_bytes, to_prepare = function.prepare_scratch_bytes;
-  function.run = call_of(function, "", false, scratch, {});
-  if (function.prepared_bytes > 0) function.prepare = call_of(function, "_prepare", true, to_prepare, {});
+  function.run = call_of(function, symbol, false, scratch, {});
+  if (function.prepared_bytes > 0) function.prepare = call_of(function, symbol + "_prepare", true, to_prepare, {});
   if (function.threads > 1)
-    function.parallel = call_of(function, "_parallel", false, scratch, {Kind::parallel_for, Kind::context});
+    function.parallel = call_of(function, symbol + "_parallel", false, scratch, {Kind::parallel_for, Kind::context});
   if (function.variants.size() > 1)
-    function.select = call_of(function, "_select", false, std::max(scratch, to_prepare),
+    function.select = call_of(function, symbol + "_select", false, std::max(scratch, to_prepare),
                               {Kind::budget_ns, Kind::parallel_for, Kind::context});
   return function;
 }
@@ -133,9 +136,10 @@ void name_in_c(Interface& all) {
   for (const std::string& name : all.names()) global.reserve(name);
   all.guard = global.take(upper_case(all.name) + "_H");
   for (Interface::Function& function : all.functions) {
-    function.prepared_macro = global.take(upper_case(function.name) + "_PREPARED_BYTES");
-    function.prepare_scratch_macro = global.take(upper_case(function.name) + "_PREPARE_SCRATCH_BYTES");
-    function.scratch_macro = global.take(upper_case(function.name) + "_SCRATCH_BYTES");
+    const std::string name = upper_case(function.run.symbol);
+    function.prepared_macro = global.take(name + "_PREPARED_BYTES");
+    function.prepare_scratch_macro = global.take(name + "_PREPARE_SCRATCH_BYTES");
+    function.scratch_macro = global.take(name + "_SCRATCH_BYTES");
   }
   // In order: distinct names, also from those of arguments that functions may have.
   const auto scope = [&] {
@@ -207,7 +211,8 @@ base::Document function_document(const Interface::Function& function) {
     document.set("schedule", to_document(variant.schedule))
         .set("pipeline", variant.pipeline)
         .set("seconds", variant.seconds)
-        .set("check", variant.check);
+        .set("check", variant.check)
+        .set("platform", variant.platform);
     if (!variant.unchecked.empty()) document.set("unchecked", variant.unchecked);
     variants.push(std::move(document));
   }
@@ -258,20 +263,39 @@ std::vector<std::string> Interface::names() const {
       if (*call) all.push_back((*call)->symbol);
   }
   for (const Shapes& each : shapes) all.insert(all.end(), {each.symbol, each.type});
+  all.push_back(runs_here);
+  if (!use_platform.empty()) all.push_back(use_platform);
   return all;
+}
+
+std::string Interface::platform_names() const {
+  std::vector<std::string> all;
+  for (const Platform& platform : platforms) all.push_back(platform.name);
+  return base::join(all, ", ");
 }
 
 Interface interface_of(const Library& library) {
   Interface all;
-  all.name = library.name, all.platform = library.platform, all.graft = library.graft, all.target = library.target;
-  for (const LibraryFunction& function : library.functions) all.functions.push_back(function_of(function));
+  all.name = library.name, all.graft = library.graft;
+  for (const LibraryPlatform& platform : library.platforms)
+    all.platforms.push_back({platform.name, platform.target, needs(platform.target)});
+  all.runs_here = library.name + "_runs_here";
+  if (all.platforms.size() > 1) all.use_platform = library.name + "_use_platform";
+  for (const LibraryFunction& function : library.functions)
+    all.functions.push_back(function_of(library.name, function));
   add_shapes(all);
   name_in_c(all);
   return all;
 }
 
 base::Document to_document(const Interface& interface, const std::string& code) {
-  base::Document functions = base::Document::list(), all_shapes = base::Document::list();
+  base::Document functions = base::Document::list(), all_shapes = base::Document::list(),
+                 platforms = base::Document::list();
+  for (const Interface::Platform& platform : interface.platforms)
+    platforms.push(base::Document::map()
+                       .set("platform", platform.name)
+                       .set("target", to_document(platform.target))
+                       .set("needs", to_document(platform.needs)));
   for (const Interface::Function& function : interface.functions) functions.push(function_document(function));
   for (const Interface::Shapes& shapes : interface.shapes) {
     base::Document entries = base::Document::list();
@@ -291,8 +315,11 @@ base::Document to_document(const Interface& interface, const std::string& code) 
       .set("kind", "library")
       .set("graft", interface.graft)
       .set("name", interface.name)
-      .set("platform", interface.platform)
-      .set("target", to_document(interface.target))
+      .set("platform", interface.platform_names())
+      .set("target", to_document(interface.platforms.front().target))
+      .set("platforms", std::move(platforms))
+      .set("runs_here", interface.runs_here)
+      .set("use_platform", interface.use_platform.empty() ? base::Document() : base::Document(interface.use_platform))
       .set("code", code)
       .set("header", interface.name + ".h")
       .set("alignment", alignment_bytes)

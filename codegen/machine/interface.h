@@ -27,7 +27,7 @@ struct Interface {
     std::vector<std::int64_t> stored;  // extents in memory, row-major
     Layout layout;                     // how `stored` holds `shape`
     bool only_prepared = false;  // read by `prepare` alone: its pointer may be null elsewhere, but not in `select`
-    std::string declared = {};  // Sequence::Tensor
+    std::string declared = {};   // Sequence::Tensor
     bool is_passed() const { return !argument.empty(); }
     std::int64_t bytes() const;  // in memory
   };
@@ -47,10 +47,11 @@ struct Interface {
     std::string pipeline;
     double seconds = 0;            // as its run measured it
     std::string check, unchecked;  // "host", "qemu", "remote", or "none" and why
+    int platform = 0;              // position in Interface::platforms
   };
 
   struct Function {
-    std::string name, workload;
+    std::string name, workload;   // C names begin with the library's, and go on with this one
     std::vector<Tensor> tensors;  // in the order of the workload; those that are passed are so in this order
     // Memory, aligned to 64 bytes. `prepare` fills the prepared one from the constants, once; the calls only read it.
     // Scratch is for one call at a time and need not keep its content; `prepare` needs another size than the calls, and
@@ -77,15 +78,23 @@ struct Interface {
     std::vector<Entry> entries;
   };
 
-  std::string name, platform;
+  struct Platform {
+    std::string name;
+    Target target;
+    std::vector<std::string> needs;  // needs.h
+  };
+
+  std::string name;
   std::string graft;  // its version
-  Target target;
-  std::string guard;  // of the header
+  std::vector<Platform> platforms;
+  std::string guard;                    // of the header
+  std::string runs_here, use_platform;  // functions of the library; "": there is one platform
   std::vector<Function> functions;
   std::vector<Shapes> shapes;  // in order of first occurrence; index expressions do not name extents: they are in none
 
   // What the header declares at file scope, macros aside; a name may occur twice.
   std::vector<std::string> names() const;
+  std::string platform_names() const;  // "native:v3, native:v4"
 };
 
 Interface interface_of(const Library& library);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalVariable.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
 #include <cassert>
@@ -20,6 +21,7 @@
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/library_text.h"
 #include "codegen/machine/link.h"
+#include "codegen/machine/needs.h"
 #include "codegen/machine/object_file.h"
 #include "codegen/machine/system_calls.h"
 
@@ -39,17 +41,28 @@ std::vector<Parameter> parameters(const LibraryVariant& variant) {
   return all;
 }
 
+void check_platforms(const Library& library) {
+  const LibraryPlatform& first = library.platforms.front();
+  for (const LibraryPlatform& other : library.platforms) {
+    if (llvm::Triple(other.target.triple).getArch() != llvm::Triple(first.target.triple).getArch())
+      throw base::UserError(library.name,
+                            fmt::format("{} is {}, {} is {}; a library is for one architecture", first.name,
+                                        first.target.triple, other.name, other.target.triple));
+  }
+  if (library.platforms.size() > 1 && !system_calls(first.target))
+    throw base::UserError(library.name, fmt::format("no code for {} asks which platform it is on; give runs on one",
+                                                    first.target.triple));
+}
+
 void check(const Library& library) {
-  assert(!library.functions.empty());
+  assert(!library.functions.empty() && !library.platforms.empty());
+  check_platforms(library);
   check_header_name("library name", library.name);
   std::set<std::string> names;
   for (const LibraryFunction& function : library.functions) {
     assert(!function.variants.empty());
     if (!is_c_identifier(function.name))
       throw base::UserError("function name", fmt::format("'{}' is not a C identifier", function.name));
-    if (is_c_word(function.name) || is_c_function(function.name))
-      throw base::UserError("function name",
-                            fmt::format("'{}' is a word or a function of C or C++; choose another", function.name));
     if (!names.insert(function.name).second)
       throw base::UserError("function name", fmt::format("'{}' occurs twice", function.name));
     for (const LibraryVariant& variant : function.variants) {
@@ -64,6 +77,9 @@ void check(const Library& library) {
 void check(const Interface& interface) {
   std::set<std::string> names;
   for (const std::string& name : interface.names()) {
+    if (is_c_word(name) || is_c_function(name))
+      throw base::UserError("function name",
+                            fmt::format("'{}' means something else in C or C++; choose another", name));
     if (!names.insert(name).second)
       throw base::UserError("function name", fmt::format("'{}' is what two functions need; choose another", name));
   }
@@ -162,12 +178,13 @@ std::string with_constants(const LibraryVariant& variant) {
              variant.object.symbol, list);
 }
 
-// The functions of one workload. @kept: which variant runs.
-std::string function_text(const LibraryFunction& function, const Interface::Function& interface) {
+// The functions of one workload. @kept: which variant runs; -1: the first one whose platform @graft.chosen finds.
+std::string function_text(const LibraryFunction& function, const Interface::Function& interface, bool chooses) {
   const std::size_t count = function.variants.size();
+  chooses = chooses && count > 1;
   const std::string& name = function.name;
   std::string text;
-  std::vector<std::string> prepare, run;
+  std::vector<std::string> prepare, run, platforms;
   for (const LibraryVariant& variant : function.variants) {
     const std::string& symbol = variant.object.symbol;
     text += fmt::format(
@@ -176,16 +193,20 @@ std::string function_text(const LibraryFunction& function, const Interface::Func
     if (!variant.constants.empty()) text += with_constants(variant);
     prepare.push_back(symbol + "_prepare");
     run.push_back(symbol + (variant.constants.empty() ? "_run" : ".run"));
+    platforms.push_back(fmt::format("i64 {}", variant.platform));
   }
   text += fmt::format("@{0}.prepares = internal constant {1}\n@{0}.runs = internal constant {2}\n", name,
                       table(prepare), table(run));
-  text += fmt::format("@{}.kept = internal global i64 0\n", name);
+  text += fmt::format("@{}.platforms = internal constant [{} x i64] [{}]\n", name, count, fmt::join(platforms, ", "));
+  text += fmt::format("@{}.kept = internal global i64 {}\n", name, chooses ? -1 : 0);
   const auto entry = [&](std::string_view of) {
     if (count == 1) return fmt::format("  %code = load ptr, ptr @{}.{}\n", name, of);
+    const std::string kept =
+        chooses ? fmt::format("call i64 @graft.chosen(ptr @{0}.kept, ptr @{0}.platforms, i64 {1})", name, count)
+                : fmt::format("load atomic i64, ptr @{}.kept monotonic, align 8", name);
     return fmt::format(
-        "  %kept = load atomic i64, ptr @{0}.kept monotonic, align 8\n"
-        "  %code_at = getelementptr ptr, ptr @{0}.{1}, i64 %kept\n  %code = load ptr, ptr %code_at\n",
-        name, of);
+        "  %kept = {2}\n  %code_at = getelementptr ptr, ptr @{0}.{1}, i64 %kept\n  %code = load ptr, ptr %code_at\n",
+        name, of, kept);
   };
   const std::string loop =
       "  %none = icmp eq ptr %for, null\n  %loop = select i1 %none, ptr @graft.serial_for, ptr %for\n";
@@ -205,7 +226,8 @@ std::string function_text(const LibraryFunction& function, const Interface::Func
     text += begin_text(interface, *interface.select, "i64") + loop;
     text += fmt::format(
         "  %best = alloca [{1} x i64], align 16\n"
-        "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, i64 {1}, ptr %best, {2}, i64 %budget, "
+        "  %chosen = call i64 @graft.fastest(ptr @{0}.prepares, ptr @{0}.runs, ptr @{0}.platforms, i64 {1}, ptr %best, "
+        "{2}, i64 %budget, "
         "ptr %loop, ptr %context)\n"
         "  store atomic i64 %chosen, ptr @{0}.kept monotonic, align 8\n"
         "  %code_at = getelementptr ptr, ptr @{0}.prepares, i64 %chosen\n  %code = load ptr, ptr %code_at\n"
@@ -217,17 +239,21 @@ std::string function_text(const LibraryFunction& function, const Interface::Func
 
 // Which of `count` variants is fastest here: rounds over all of them, in each of which a variant is prepared, run once
 // untimed, and timed three times over as many runs as take 20 us or more; its least time counts. From the third round
-// on those that are 1.3 times slower than the best are left out. Ends after the first round that ends after `budget`
-// nanoseconds, but not before the fifth, and after 1,000 rounds.
+// on those that are 1.3 times slower than the best are left out; those that cannot run here always. Ends
+// after the first round that ends after `budget` nanoseconds, but not before the fifth, and after 1,000 rounds.
 const char* const fastest_text = R"(
-define internal i64 @graft.fastest(ptr %prepares, ptr %runs, i64 %count, ptr %best, ptr %list, ptr %prepared, ptr %scratch, i64 %budget, ptr %for, ptr %context) noinline nounwind {
+define internal i64 @graft.fastest(ptr %prepares, ptr %runs, ptr %platforms, i64 %count, ptr %best, ptr %list, ptr %prepared, ptr %scratch, i64 %budget, ptr %for, ptr %context) noinline nounwind {
 entry:
   %begin = call i64 @graft.now()
   br label %clear
 clear:
   %c = phi i64 [ 0, %entry ], [ %c_next, %clear ]
   %c_at = getelementptr i64, ptr %best, i64 %c
-  store i64 9223372036854775807, ptr %c_at
+  %c_platform_at = getelementptr i64, ptr %platforms, i64 %c
+  %c_platform = load i64, ptr %c_platform_at
+  %c_runs = call i1 @graft.is_for_here(i64 %c_platform)
+  %c_best = select i1 %c_runs, i64 9223372036854775807, i64 -1
+  store i64 %c_best, ptr %c_at
   %c_next = add i64 %c, 1
   %c_more = icmp slt i64 %c_next, %count
   br i1 %c_more, label %clear, label %round
@@ -247,7 +273,9 @@ variant:
   %bound = add i64 %least, %three
   %slow = icmp sgt i64 %known, %bound
   %late = icmp sge i64 %r, 2
-  %skip = and i1 %slow, %late
+  %left_out = and i1 %slow, %late
+  %never = icmp slt i64 %known, 0
+  %skip = or i1 %left_out, %never
   br i1 %skip, label %done, label %prepare
 prepare:
   %prepare_at = getelementptr ptr, ptr %prepares, i64 %v
@@ -337,26 +365,133 @@ std::string dispatcher_text(const Interface& interface, const Interface::Shapes&
   return text + fmt::format("define ptr @{}({}) nounwind {{\n{}}}\n", shapes.symbol, fmt::join(extents, ", "), body);
 }
 
+// `i64 @graft.chosen(kept, platforms, count)`: the variant that runs, of `count` for these platforms: the kept one; or,
+// which it keeps, the first one for the platform that was asked for, else for one that runs here. None: the last one.
+const char* const chosen_text = R"(
+@graft.platform = internal global i64 -1
+define internal i64 @graft.chosen(ptr %kept, ptr %platforms, i64 %count) noinline nounwind {
+entry:
+  %known = load atomic i64, ptr %kept monotonic, align 8
+  %is_known = icmp sge i64 %known, 0
+  br i1 %is_known, label %end, label %asked
+asked:
+  %wanted = load atomic i64, ptr @graft.platform monotonic, align 8
+  br label %variant
+variant:
+  %v = phi i64 [ 0, %asked ], [ %v_next, %next ]
+  %at = getelementptr i64, ptr %platforms, i64 %v
+  %platform = load i64, ptr %at
+  %is_wanted = icmp eq i64 %platform, %wanted
+  br i1 %is_wanted, label %keep, label %next
+next:
+  %v_next = add i64 %v, 1
+  %v_more = icmp slt i64 %v_next, %count
+  br i1 %v_more, label %variant, label %machine
+machine:
+  %m = phi i64 [ 0, %next ], [ %m_next, %other ]
+  %m_next = add i64 %m, 1
+  %is_last = icmp eq i64 %m_next, %count
+  br i1 %is_last, label %keep, label %look
+look:
+  %m_at = getelementptr i64, ptr %platforms, i64 %m
+  %m_platform = load i64, ptr %m_at
+  %runs = call i1 @graft.is_for_here(i64 %m_platform)
+  br i1 %runs, label %keep, label %other
+other:
+  br label %machine
+keep:
+  %found = phi i64 [ %v, %variant ], [ %m, %machine ], [ %m, %look ]
+  store atomic i64 %found, ptr %kept monotonic, align 8
+  br label %end
+end:
+  %variant_is = phi i64 [ %known, %entry ], [ %found, %keep ]
+  ret i64 %variant_is
+}
+)";
+
+// NAME_runs_here, and where there are several platforms NAME_use_platform and what functions ask. Code for one platform
+// is run, whatever the machine says: whoever calls it has decided.
+std::string platforms_text(const Library& library, const Interface& interface) {
+  const std::size_t count = library.platforms.size();
+  std::vector<Target> targets;
+  for (const LibraryPlatform& platform : library.platforms) targets.push_back(platform.target);
+  std::string text = machine_text(targets);
+  if (count == 1)
+    return text + "define internal i1 @graft.is_for_here(i64 %platform) nounwind {\n  ret i1 true\n}\n" +
+           runs_here_text(interface.runs_here);
+  std::string cases, blocks, first, all, forget;
+  for (std::size_t p = 0; p < count; ++p) {
+    cases += fmt::format(" i64 {0}, label %is{0}", p);
+    blocks += fmt::format("is{0}:\n  %runs{0} = call i1 @graft.runs{0}()\n  ret i1 %runs{0}\n", p);
+    first += fmt::format("  %here{0} = call i1 @graft.runs{1}()\n  %best{0} = select i1 %here{0}, i32 {1}, i32 {2}\n",
+                         p, count - 1 - p, p == 0 ? "-1" : fmt::format("%best{}", p - 1));
+  }
+  for (std::size_t f = 0; f < library.functions.size(); ++f) {
+    const LibraryFunction& function = library.functions[f];
+    for (std::size_t v = 0; v < function.variants.size(); ++v)
+      all += fmt::format("  %is{0}.{1} = call i1 @graft.is_for_here(i64 {2})\n  %some{0}.{1} = or i1 {3}, %is{0}.{1}\n",
+                         f, v, function.variants[v].platform, v == 0 ? "false" : fmt::format("%some{}.{}", f, v - 1));
+    all += fmt::format("  %all{0} = and i1 {1}, %some{0}.{2}\n", f, f == 0 ? "true" : fmt::format("%all{}", f - 1),
+                       function.variants.size() - 1);
+    if (function.variants.size() > 1)
+      forget += fmt::format("  store atomic i64 -1, ptr @{}.kept monotonic, align 8\n", function.name);
+  }
+  return text + chosen_text +
+         fmt::format(R"(
+define internal i1 @graft.is_for_here(i64 %platform) noinline nounwind {{
+  switch i64 %platform, label %none [{cases}]
+{blocks}none:
+  ret i1 false
+}}
+define i32 @{runs_here}() nounwind {{
+{all}  %is = zext i1 %all{last_function} to i32
+  ret i32 %is
+}}
+define i32 @{use_platform}(i32 %wanted) nounwind {{
+entry:
+  %number = sext i32 %wanted to i64
+  %automatic = icmp eq i32 %wanted, -1
+  br i1 %automatic, label %set, label %given
+given:
+  %can = call i1 @graft.is_for_here(i64 %number)
+  br i1 %can, label %set, label %refused
+set:
+  store atomic i64 %number, ptr @graft.platform monotonic, align 8
+{forget}{first}  %used = select i1 %automatic, i32 %best{last_platform}, i32 %wanted
+  ret i32 %used
+refused:
+  ret i32 -1
+}}
+)",
+                     fmt::arg("cases", cases), fmt::arg("blocks", blocks), fmt::arg("all", all),
+                     fmt::arg("forget", forget), fmt::arg("first", first), fmt::arg("runs_here", interface.runs_here),
+                     fmt::arg("use_platform", interface.use_platform),
+                     fmt::arg("last_function", library.functions.size() - 1), fmt::arg("last_platform", count - 1));
+}
+
 std::string wrappers_text(const Library& library, const Interface& interface) {
-  std::string text = serial_for_text();
+  const auto calls = system_calls(library.platforms.front().target);
+  std::string text = serial_for_text() + platforms_text(library, interface);
+  if (calls) text += system_text(*calls);
   const bool selects = std::any_of(interface.functions.begin(), interface.functions.end(),
                                    [](const Interface::Function& function) { return function.select.has_value(); });
   if (selects) {
-    const auto calls = system_calls(library.target);
     if (!calls)
       throw base::UserError(library.name, fmt::format("no clock is known for {}; give one variant of each function",
-                                                      library.target.triple));
+                                                      library.platforms.front().target.triple));
     text += clock_text(*calls) + timed_text() + fastest_text;
   }
   for (std::size_t f = 0; f < library.functions.size(); ++f)
-    text += function_text(library.functions[f], interface.functions[f]);
+    text += function_text(library.functions[f], interface.functions[f], library.platforms.size() > 1);
   for (const Interface::Shapes& shapes : interface.shapes) text += dispatcher_text(interface, shapes);
   return text;
 }
 
 base::Result<std::string> wrappers(const Library& library, const Interface& interface) {
   const Pipeline pipeline{"library", "", "", 1, {}};
-  return code_of_text(wrappers_text(library, interface), library.target, pipeline, [&](llvm::Module& module) {
+  // On lesser machines this code is what says that the rest cannot run.
+  const Target target = least_target(library.platforms.front().target);
+  return code_of_text(wrappers_text(library, interface), target, pipeline, [&](llvm::Module& module) {
     for (const LibraryFunction& function : library.functions) {
       for (const LibraryVariant& variant : function.variants) {
         for (std::size_t c = 0; c < variant.constants.size(); ++c) {
@@ -389,9 +524,9 @@ std::map<std::string, std::string> library_files(const Library& library, Library
   check(library);
   const Interface interface = interface_of(library);
   check(interface);
-  auto around = guarded(library.target, [&] { return wrappers(library, interface); });
+  auto around = guarded(library.platforms.front().target, [&] { return wrappers(library, interface); });
   if (!around) throw base::Failure("library: " + around.reason().text);
-  std::vector<std::string> parts = {std::move(around).value()};
+  std::vector<std::string> parts = {library.exported ? std::move(around).value() : hidden(std::move(around).value())};
   for (const LibraryFunction& function : library.functions) {
     for (const LibraryVariant& variant : function.variants) parts.push_back(hidden(variant.object.bytes));
   }
@@ -407,7 +542,7 @@ std::map<std::string, std::string> library_files(const Library& library, Library
     return files;
   }
   files[code] = archive(library.name + ".o", *linked);
-  files[library.name + ".pc"] = pkg_config_text(interface.name, interface.platform);
+  files[library.name + ".pc"] = pkg_config_text(interface.name, interface.platform_names());
   files[library.name + "Config.cmake"] = cmake_config_text(interface.name, code);
   return files;
 }

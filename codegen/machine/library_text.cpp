@@ -93,7 +93,8 @@ std::string in_comment(std::string_view foreign) {
   return text;
 }
 
-std::string variant_text(const Interface::Variant& variant, const std::string& platform) {
+std::string variant_text(const Interface::Variant& variant, const Interface& interface) {
+  const std::string& platform = interface.platforms[std::size_t(variant.platform)].name;
   std::string text;
   for (const std::string& step : variant.schedule) text += fmt::format(" *   {}\n", in_comment(step));
   return text + fmt::format(" *   {} on {}; results {}\n", base::seconds_text(variant.seconds), in_comment(platform),
@@ -101,13 +102,13 @@ std::string variant_text(const Interface::Variant& variant, const std::string& p
                                                     : "checked (" + variant.check + ")");
 }
 
-std::string function_text(const Interface::Function& function, const std::string& platform) {
+std::string function_text(const Interface::Function& function, const Interface& interface) {
   std::string text = fmt::format("/* {}\n", in_comment(function.workload));
   for (const Interface::Tensor& tensor : function.tensors)
     text += fmt::format(" *   {}\n", in_comment(tensor_text(tensor)));
   for (std::size_t v = 0; v < function.variants.size(); ++v) {
     if (function.variants.size() > 1) text += fmt::format(" * variant {}:\n", v);
-    text += variant_text(function.variants[v], platform);
+    text += variant_text(function.variants[v], interface);
   }
   text += " */\n";
   for (const auto& [macro, bytes] : {std::pair(function.prepared_macro, function.prepared_bytes),
@@ -118,7 +119,7 @@ std::string function_text(const Interface::Function& function, const std::string
     return fmt::format("{} {}({});\n", returns, call.symbol,
                        parameters_text(function.tensors, call.arguments, fills_prepared));
   };
-  const std::string& name = function.name;
+  const std::string& name = function.run.symbol;
   if (function.prepare) {
     text += fmt::format(
         "/* Fills prepared, once, before {} is called with it{}. */\n", name,
@@ -167,6 +168,37 @@ std::string dispatcher_text(const Interface& interface, const Interface::Shapes&
       shapes.name, shapes.type, uniform(true), uniform(false), shapes.symbol, fmt::join(extents, ", "));
 }
 
+std::string prototype_of_runs_here(const std::string& symbol, const std::string& needed) {
+  return fmt::format(
+      "/* 1 if this machine has what the code needs; 0 if it lacks something, or does not tell.\n{} */\nint "
+      "{}(void);\n",
+      needed, symbol);
+}
+
+std::string needs_text(const std::string& platform, const std::vector<std::string>& needs) {
+  return fmt::format(" *   {}: {}\n", in_comment(platform),
+                     needs.empty() ? "its architecture alone" : fmt::format("{}", fmt::join(needs, " ")));
+}
+
+std::string platforms_text(const Interface& interface) {
+  const bool several = !interface.use_platform.empty();
+  std::string needed;
+  for (std::size_t p = 0; p < interface.platforms.size(); ++p) {
+    const Interface::Platform& platform = interface.platforms[p];
+    needed += needs_text(several ? fmt::format("platform {}, {}", p, platform.name) : platform.name, platform.needs);
+  }
+  std::string text = prototype_of_runs_here(interface.runs_here, needed);
+  if (several)
+    text += fmt::format(
+        "/* Functions run the code for the first of these platforms that runs here. This sets another one, for all\n"
+        " * functions that have code for it; -1: the first one again. Returns its number, or -1 if it does not run "
+        "here,\n"
+        " * and changes nothing. Memory must be prepared again. Not while another thread is in a function of {}. */\n"
+        "int {}(int platform);\n",
+        interface.name, interface.use_platform);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string header_text(const Interface& interface) {
@@ -181,8 +213,9 @@ std::string header_text(const Interface& interface) {
       " * take no memory of 0 bytes. {0}.json says the same to programs. */\n"
       "#ifndef {3}\n#define {3}\n\n#include <stdint.h>\n\n#include \"graft_parallel.h\"\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
-      interface.name, in_comment(interface.platform), interface.graft, interface.guard);
-  for (const Interface::Function& function : interface.functions) text += function_text(function, interface.platform);
+      interface.name, in_comment(interface.platform_names()), interface.graft, interface.guard);
+  text += platforms_text(interface);
+  for (const Interface::Function& function : interface.functions) text += function_text(function, interface);
   for (const Interface::Shapes& shapes : interface.shapes) text += dispatcher_text(interface, shapes);
   return text + fmt::format("#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", interface.guard);
 }
@@ -206,8 +239,9 @@ std::string header_text(const SequenceInterface& interface) {
     text += fmt::format("/* The content of {}, in memory: `weights`. It is only read. */\n#define {} {}\n",
                         interface.weights_file, interface.weights_macro, interface.weights_bytes);
   return text + fmt::format(
-                    "\n/* parallel_for as in graft_parallel.h; NULL: everything on the calling thread. */\n"
+                    "\n{}/* parallel_for as in graft_parallel.h; NULL: everything on the calling thread. */\n"
                     "void {}({});\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n",
+                    prototype_of_runs_here(interface.runs_here, needs_text(interface.platform, interface.needs)),
                     interface.run.symbol, parameters_text(interface.tensors, interface.run.arguments, false),
                     interface.guard);
 }

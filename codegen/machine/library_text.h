@@ -12,6 +12,8 @@ namespace graft::codegen {
 // What the header of a sequence (sequence.h) says.
 struct SequenceInterface {
   std::string name, platform, graft;
+  std::vector<std::string> needs;
+  std::string runs_here;
   std::string guard, arena_macro, weights_macro;
   std::vector<Interface::Tensor> tensors;  // inputs, then outputs
   Interface::Call run;

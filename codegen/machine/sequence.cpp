@@ -17,6 +17,7 @@
 #include "codegen/machine/homes.h"
 #include "codegen/machine/interface.h"
 #include "codegen/machine/library_text.h"
+#include "codegen/machine/needs.h"
 #include "codegen/machine/object_file.h"
 #include "codegen/machine/system_calls.h"
 
@@ -221,6 +222,8 @@ std::string function_text(const Sequence& sequence, const SequenceInterface& int
     weights = "@" + weights_symbol(sequence);
     text += fmt::format("{} = external hidden constant [{} x i8], align 64\n", weights, interface.weights_bytes);
   }
+  if (const auto calls = system_calls(sequence.target)) text += system_text(*calls);
+  text += machine_text({sequence.target}) + runs_here_text(interface.runs_here);
   return text + fmt::format(
                     "define void @{0}({1}) nounwind {{\n{2}  %none = icmp eq ptr %given, null\n"
                     "  %for = select i1 %none, ptr @graft.serial_for, ptr %given\n"
@@ -231,7 +234,7 @@ std::string function_text(const Sequence& sequence, const SequenceInterface& int
 base::Result<std::string> code_around(const Sequence& sequence, const std::string& faces) {
   const Pipeline pipeline{"sequence", "", "", 1, {}};
   return guarded(sequence.target,
-                 [&] { return code_of_text(calls_text(sequence) + faces, sequence.target, pipeline); });
+                 [&] { return code_of_text(calls_text(sequence) + faces, least_target(sequence.target), pipeline); });
 }
 
 // ---- what callers must know
@@ -252,11 +255,14 @@ SequenceInterface interface_of(const Sequence& sequence, WeightsIn weights) {
   for (const Sequence::Tensor& tensor : sequence.inputs) all.tensors.push_back(described(tensor, Role::input));
   for (const Sequence::Tensor& tensor : sequence.outputs) all.tensors.push_back(described(tensor, Role::output));
   all.run.symbol = sequence.name + "_run";
+  all.runs_here = sequence.name + "_runs_here";
+  all.needs = needs(sequence.target);
   for (std::size_t t = 0; t < all.tensors.size(); ++t) all.run.arguments.push_back({Kind::tensor, int(t)});
   if (!all.weights_file.empty()) all.run.arguments.push_back({Kind::weights});
   for (const Kind kind : {Kind::arena, Kind::parallel_for, Kind::context}) all.run.arguments.push_back({kind});
   CNames names;
   names.reserve(all.run.symbol);
+  names.reserve(all.runs_here);
   all.guard = names.take(upper_case(all.name) + "_H");
   all.arena_macro = names.take(upper_case(all.name) + "_ARENA_BYTES");
   all.weights_macro = names.take(upper_case(all.name) + "_WEIGHTS_BYTES");
@@ -326,6 +332,8 @@ base::Document sequence_document(const Sequence& sequence, const SequenceInterfa
       .set("name", sequence.name)
       .set("platform", sequence.platform)
       .set("target", to_document(sequence.target))
+      .set("needs", to_document(interface.needs))
+      .set("runs_here", interface.runs_here)
       .set("code", code)
       .set("header", sequence.name + ".h")
       .set("alignment", alignment_bytes)
@@ -358,7 +366,7 @@ std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryForm
                                       base::bytes_text(interface.weights_bytes), base::bytes_text(most_bytes)));
   auto around = code_around(sequence, function_text(sequence, interface));
   if (!around) throw base::Failure("sequence: " + around.reason().text);
-  std::vector<std::string> parts = {std::move(around).value()};
+  std::vector<std::string> parts = {sequence.exported ? std::move(around).value() : hidden(std::move(around).value())};
   for (const Object& kernel : sequence.kernels) parts.push_back(hidden(kernel.bytes));
   std::vector<Pieces> objects(parts.begin(), parts.end());
   DataObject data;

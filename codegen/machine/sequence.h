@@ -59,7 +59,8 @@ struct Sequence {
                                 // sequences may be part of one program.
   std::vector<Call> calls;      // one at least writes each output that has elements
   std::int64_t arena_bytes = 0;
-  std::string weights;  // everything constant, pieces aligned to 64 bytes
+  std::string weights;    // everything constant, pieces aligned to 64 bytes
+  bool exported = false;  // as Library::exported
 };
 
 // Read-only data of the code; or the file NAME.weights, whose content the caller has in memory and passes.

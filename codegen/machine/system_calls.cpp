@@ -41,13 +41,18 @@ std::optional<SystemCalls> system_calls(const Target& target) {
   }
 }
 
-std::string clock_text(const SystemCalls& calls) {
+std::string system_text(const SystemCalls& calls) {
   return fmt::format(R"(
 define internal i64 @system(i64 %number, i64 %a, i64 %b, i64 %c) noinline nounwind {{
   %r = call i64 asm sideeffect "{instruction}", "{constraints}"(i64 %number, i64 %a, i64 %b, i64 %c)
   ret i64 %r
 }}
+)",
+                     fmt::arg("instruction", calls.instruction), fmt::arg("constraints", calls.constraints));
+}
 
+std::string clock_text(const SystemCalls& calls) {
+  return fmt::format(R"(
 define internal i64 @graft.now() nounwind {{
   %clock = alloca [2 x i64], align 16
   %place = ptrtoint ptr %clock to i64
@@ -60,7 +65,6 @@ define internal i64 @graft.now() nounwind {{
   ret i64 %sum
 }}
 )",
-                     fmt::arg("instruction", calls.instruction), fmt::arg("constraints", calls.constraints),
                      fmt::arg("clock_gettime", calls.clock_gettime));
 }
 

@@ -19,8 +19,10 @@ struct SystemCalls {
 // nullopt for an architecture whose system calls are not known here.
 std::optional<SystemCalls> system_calls(const Target& target);
 
-// Definitions of `i64 @system(number, a, b, c)` and `i64 @now()`, the nanoseconds of the monotonic clock, for a module
-// that has neither.
+// `i64 @system(number, a, b, c)`.
+std::string system_text(const SystemCalls& calls);
+
+// `i64 @graft.now()`, the nanoseconds of the monotonic clock; needs @system.
 std::string clock_text(const SystemCalls& calls);
 
 // `void @serial_for(context, body, closure, n)`: the parallel_for (compile.h) for callers without their own.
@@ -28,7 +30,7 @@ std::string serial_for_text();
 
 // `i64 @timed(run, buffers, prepared, scratch, parallel_for, context, runs)`: nanoseconds for `runs` runs of a kernel;
 // needs
-// @now.
+// @graft.now.
 std::string timed_text();
 
 }  // namespace graft::codegen

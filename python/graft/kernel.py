@@ -58,14 +58,30 @@ def _library_in(folder: pathlib.Path, kinds: Tuple[str, ...] = ("library",)) -> 
     return library
 
 
-def _linked(code: pathlib.Path, cc: str) -> ctypes.CDLL:
+class _Linked:
     """The code as a shared object of this process; its file is gone once it is loaded."""
+
+    def __init__(self, library: ctypes.CDLL, symbols: Sequence[str]) -> None:
+        table = (ctypes.c_void_p * len(symbols)).in_dll(library, "graft_functions")
+        self._library = library  # the code is there as long as this is
+        self._places = dict(zip(symbols, table))
+
+    def function(self, symbol: str, arguments: int, result: Any = None) -> Callable[..., Any]:
+        """The function that takes this number of pointers."""
+        return ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * arguments)(self._places[symbol])
+
+
+def _linked(code: pathlib.Path, symbols: Sequence[str], cc: str) -> _Linked:
+    """The code with these functions, which are hidden in the shared object: a table shows where they are."""
     with tempfile.TemporaryDirectory(prefix="graft-") as folder:
-        shared = os.path.join(folder, code.stem + ".so")
-        command = [cc, "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", str(code), "-Wl,--no-whole-archive"]
+        shared, table = os.path.join(folder, code.stem + ".so"), os.path.join(folder, "table.c")
+        names = ", ".join(symbols)
+        pathlib.Path(table).write_text(f"extern char {names};\nchar* const graft_functions[] = "
+                                       f"{{{', '.join('&' + each for each in symbols)}}};\n")
+        command = [cc, "-shared", "-fPIC", "-nostdlib", "-o", shared, table, str(code)]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)
-            return ctypes.CDLL(shared)
+            return _Linked(ctypes.CDLL(shared), symbols)
         except FileNotFoundError:
             raise Failure(f"{cc}: not found, install a C compiler or name one by cc=") from None
         except subprocess.CalledProcessError as error:
@@ -199,13 +215,11 @@ class Kernel(_Callable):
             Parameter(each["name"], each["role"], np.dtype(_DTYPES[each["dtype"]]),
                       tuple(dimension["extent"] for dimension in each["stored"]), each["layout"])
             for each in self._is["tensors"] if "argument" in each)
-        linked = _linked(folder / library["code"], cc)
-        self._functions: Dict[str, Callable[..., None]] = {}
-        for each in ("run", "prepare"):
-            if self._is[each]:
-                function = getattr(linked, self._is[each]["symbol"])
-                function.argtypes, function.restype = [ctypes.c_void_p] * len(self._is[each]["arguments"]), None
-                self._functions[each] = function
+        calls = {each: self._is[each] for each in ("run", "prepare") if self._is[each]}
+        linked = _linked(folder / library["code"], [call["symbol"] for call in calls.values()], cc)
+        self._linked = linked
+        self._functions: Dict[str, Callable[..., None]] = {
+            each: linked.function(call["symbol"], len(call["arguments"])) for each, call in calls.items()}
         self._local = threading.local()
         # Constants that were given, and what was prepared of them: always replaced together.
         self._kept: Tuple[Dict[str, np.ndarray], np.ndarray] = {}, self._new_prepared()
@@ -290,8 +304,9 @@ class Network(_Callable):
         self._inputs, self._outputs = (
             tuple(Parameter(each["name"], role, _dtype_of(each), tuple(each["shape"]))
                   for each in self._is[role + "s"]) for role in ("input", "output"))
-        self._run = getattr(_linked(folder / self._is["code"], cc), self._is["run"]["symbol"])
-        self._run.argtypes, self._run.restype = [ctypes.c_void_p] * len(self._is["run"]["arguments"]), None
+        symbol = self._is["run"]["symbol"]
+        self._linked = _linked(folder / self._is["code"], [symbol], cc)
+        self._run = self._linked.function(symbol, len(self._is["run"]["arguments"]))
         self._local = threading.local()
         self._weights: Optional[np.ndarray] = None
         if self._is["weights"] is not None:

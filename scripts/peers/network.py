@@ -4,7 +4,7 @@
     network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--threads 1] [--rounds 30] [--json]
                [--searches FILE --host NAME]
 
-FOLDER is what `graft compile RUN --out FOLDER` made of a tuned network. Contenders that are not installed are left
+FOLDER is what `graft compile RUN --out FOLDER --export` made of a tuned network. Contenders that are not installed are left
 out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
 without graft); with --json one object. On several cores graft's kernels get a parallel_for of OpenMP (cc -fopenmp);
@@ -113,7 +113,7 @@ def graft_of(folder, inputs, flags):
     described = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
     networks = [each for each in described if each.get("kind") == "sequence"]
     if len(networks) != 1:
-        sys.exit(f"error: {folder}: give the folder of one compiled network: graft compile RUN --out FOLDER")
+        sys.exit(f"error: {folder}: give the folder of one compiled network: graft compile RUN --out FOLDER --export")
     is_ = networks[0]
     with tempfile.TemporaryDirectory() as temporary:
         shared = f"{temporary}/network.so"

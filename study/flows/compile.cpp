@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/library.h"
 #include "codegen/machine/link.h"
+#include "codegen/machine/needs.h"
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
 #include "study/flows/code_runner.h"
@@ -44,50 +46,78 @@ codegen::Workload workload_of(const search::RunContent& run, const std::filesyst
   return codegen::parse_workload(workload->as_string());
 }
 
-// What a function is made from.
+// What a function's variants for a platform are made from.
 struct Source {
   std::filesystem::path path;  // empty for a known one
   std::string place;           // for errors
   codegen::Workload workload;
+  std::size_t platform = 0;     // position in Sources::platforms
   std::vector<Answer> answers;  // the fastest first
 };
 
 struct Sources {
-  tasks::Platform platform;  // of all
-  std::vector<Source> all;   // of distinct workloads
+  std::vector<tasks::Platform> platforms;  // those that need the most first
+  // By function: sources of one workload, in the order of the platforms.
+  std::vector<std::vector<Source>> all;
+
+  void add(Source source, const tasks::Platform& here) {
+    const auto known = std::find_if(platforms.begin(), platforms.end(), [&](const tasks::Platform& platform) {
+      return tasks::same_description(here, platform);
+    });
+    source.platform = std::size_t(known - platforms.begin());
+    if (known == platforms.end()) platforms.push_back(here);
+    const auto function = std::find_if(all.begin(), all.end(), [&](const std::vector<Source>& sources) {
+      return sources.front().workload.text() == source.workload.text();
+    });
+    if (function == all.end()) return all.push_back({std::move(source)});
+    for (const Source& other : *function)
+      if (other.platform == source.platform)
+        throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
+                                                        base::shortened(source.workload.text())));
+    function->push_back(std::move(source));
+  }
+
+  void order() {
+    std::vector<std::size_t> places(platforms.size());
+    std::iota(places.begin(), places.end(), std::size_t(0));
+    std::stable_sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+      return codegen::needs(platforms[a].target).size() > codegen::needs(platforms[b].target).size();
+    });
+    std::vector<tasks::Platform> ordered;
+    std::vector<std::size_t> place_of(places.size());
+    for (const std::size_t place : places) {
+      place_of[place] = ordered.size();
+      ordered.push_back(std::move(platforms[place]));
+    }
+    platforms = std::move(ordered);
+    for (std::vector<Source>& sources : all) {
+      for (Source& source : sources) source.platform = place_of[source.platform];
+      std::sort(sources.begin(), sources.end(),
+                [](const Source& a, const Source& b) { return a.platform < b.platform; });
+    }
+  }
 };
 
 Sources sources_of(const CompileRequest& request) {
-  std::optional<tasks::Platform> platform;
-  std::vector<Source> sources;
-  std::set<std::string> workloads;
-  const auto add = [&](Source source, tasks::Platform here) {
-    if (!workloads.insert(source.workload.text()).second)
-      throw base::UserError(source.place, fmt::format("a second run of {}; give one of each workload",
-                                                      base::shortened(source.workload.text())));
-    if (platform && !tasks::same_description(here, *platform))
-      throw base::UserError(source.place, fmt::format("a run on {}, the ones before are on {}; a library is for one "
-                                                      "platform",
-                                                      here.name, platform->name));
-    platform = std::move(here);
-    sources.push_back(std::move(source));
-  };
+  Sources sources;
   for (const std::filesystem::path& path : request.runs) {
     const search::RunContent run = search::read_run(path);
     const codegen::Workload workload = workload_of(run, path);
-    add({path, path.string(), workload, answers_of(run, workload, std::size_t(request.variants))},
-        search::platform_of(run));
+    sources.add({path, path.string(), workload, 0, answers_of(run, workload, std::size_t(request.variants))},
+                search::platform_of(run));
   }
   for (const Known& known : request.known) {
     const codegen::Workload& workload = known.answer.workload();
-    add({{}, base::shortened(workload.text()), workload, {known.answer}}, known.platform);
+    sources.add({{}, base::shortened(workload.text()), workload, 0, {known.answer}}, known.platform);
   }
-  if (!platform) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
+  if (sources.all.empty()) throw base::UserError("compile", "nothing to compile; name a run of graft tune");
   for (const auto& [workload, name] : request.names) {
-    if (!workloads.contains(workload))
+    if (std::none_of(sources.all.begin(), sources.all.end(),
+                     [&](const auto& function) { return function.front().workload.text() == workload; }))
       throw base::UserError("function names", fmt::format("{}: no run of this workload", base::shortened(workload)));
   }
-  return {std::move(*platform), std::move(sources)};
+  sources.order();
+  return sources;
 }
 
 // A function as code that has been checked.
@@ -100,26 +130,30 @@ struct CheckedFunction {
 
 class Compiler {
  public:
-  Compiler(const CompileRequest& request, const tasks::Platform& platform, base::Monitor& monitor)
+  Compiler(const CompileRequest& request, const std::vector<tasks::Platform>& platforms, base::Monitor& monitor)
       : request_(request),
-        platform_(platform),
-        runner_(runner_of(platform)),
+        platforms_(platforms),
         name_(codegen::identifier(request.name)),
         expected_(1, request.threads),
-        monitor_(monitor) {}
+        monitor_(monitor) {
+    for (const tasks::Platform& platform : platforms) runners_.push_back(runner_of(platform));
+  }
 
-  CheckedFunction compiled_function(const Source& source) {
+  CheckedFunction compiled_function(const std::vector<Source>& sources) {
+    const Source& first = sources.front();
     CheckedFunction out;
-    const auto asked = request_.names.find(source.workload.text());
-    out.code.name = asked != request_.names.end() ? asked->second : function_name(source.workload);
-    out.code.workload = source.workload;
-    out.made = {out.code.name, source.workload, source.path, {}, 0, 0, 0};
-    const tasks::Expected& seeded = expected_.of(source.workload, monitor_);
+    const auto asked = request_.names.find(first.workload.text());
+    out.code.name = asked != request_.names.end() ? asked->second : function_name(first.workload);
+    out.code.workload = first.workload;
+    out.made = {out.code.name, name_ + "_" + out.code.name, first.workload, first.path, {}, 0, 0, 0};
+    const tasks::Expected& seeded = expected_.of(first.workload, monitor_);
     const bool brings_constants = !request_.constants.empty() && has_constants(seeded.computation);
     if (brings_constants) given_ = with_given_constants(seeded, out.code.name);
     out.results = brings_constants ? &given_ : &seeded;
-    for (const Answer& answer : source.answers) add_variant(out, source, answer, brings_constants);
-    if (out.made.variants.empty()) throw base::UserError(source.place, "no trial is ok; there is nothing to compile");
+    for (const Source& source : sources) {
+      if (source.answers.empty()) throw base::UserError(source.place, "no trial is ok; there is nothing to compile");
+      for (const Answer& answer : source.answers) add_variant(out, source, answer, brings_constants);
+    }
     for (const codegen::LibraryVariant& variant : out.code.variants) {
       const codegen::Signature& signature = variant.object.signature;
       out.made.prepared_bytes = std::max(out.made.prepared_bytes, signature.prepared_bytes);
@@ -131,7 +165,9 @@ class Compiler {
 
   // A library of what this compiler has made.
   codegen::Library library(std::vector<codegen::LibraryFunction> functions) const {
-    return {name_, platform_.name, std::string(graft_version()), platform_.target, std::move(functions)};
+    std::vector<codegen::LibraryPlatform> platforms;
+    for (const tasks::Platform& platform : platforms_) platforms.push_back({platform.name, platform.target});
+    return {name_, std::move(platforms), std::string(graft_version()), std::move(functions), request_.exported};
   }
 
   // UserError for arrays that no function has taken.
@@ -150,7 +186,9 @@ class Compiler {
 
   // One more variant of the function; none where it is not the first and its results are wrong.
   void add_variant(CheckedFunction& out, const Source& source, const Answer& answer, bool brings_constants) {
-    const codegen::Target& target = platform_.target;
+    const tasks::Platform& platform = platforms_[source.platform];
+    const codegen::Target& target = platform.target;
+    const CodeRunner& runner = runners_[source.platform];
     const auto failed = [&](const base::Reason& reason) {
       return base::Failure(fmt::format("{}: {}", source.place, reason.text));
     };
@@ -162,21 +200,21 @@ class Compiler {
     auto object = codegen::compile(brings_constants ? apart.program : *lowered, target,
                                    pipeline_named(answer.pipeline, target), symbol);
     if (!object) throw failed(object.reason());
-    codegen::Interface::Variant origin{{}, answer.pipeline, answer.seconds(), runner_.check, runner_.reason};
+    codegen::Interface::Variant origin{{}, answer.pipeline, answer.seconds(), runner.check, runner.reason};
     if (const auto steps = codegen::schedule(answer.candidate)) {
       for (const codegen::Step& step : *steps) origin.schedule.push_back(codegen::to_text(step));
     }
     std::string outputs;
-    if (runner_.where) {
+    if (runner.where) {
       const datasets::Measurement run =
-          tasks::run_object(*runner_.where, *object, target, brings_constants ? apart.expected : *out.results, 0,
+          tasks::run_object(*runner.where, *object, target, brings_constants ? apart.expected : *out.results, 0,
                             most_time, &monitor_, &outputs);
       if (run.status == datasets::Status::unsupported) {
         origin.check = "none", origin.unchecked = run.reason;
       } else if (run.status != datasets::Status::ok) {
         const std::string text =
             fmt::format("{}: trial {}: {}: {}", source.place, answer.trial, datasets::name_of(run.status), run.reason);
-        if (out.made.variants.empty()) throw base::Failure(text);
+        if (&answer == &source.answers.front()) throw base::Failure(text);
         monitor_.note(text + "; left out");
         return;
       }
@@ -184,14 +222,16 @@ class Compiler {
     const std::string& name = out.code.name;
     out.checks.push_back({request_.variants > 1 ? fmt::format("{} (variant {})", name, out.checks.size()) : name,
                           base::hash_bytes(outputs)});
-    out.made.variants.push_back({answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
-    out.code.variants.push_back({std::move(object).value(), std::move(origin), std::move(apart.constants)});
+    out.made.variants.push_back(
+        {platform.name, answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
+    out.code.variants.push_back(
+        {std::move(object).value(), std::move(origin), std::move(apart.constants), int(source.platform)});
   }
 
   const CompileRequest& request_;
-  const tasks::Platform& platform_;
-  const CodeRunner runner_;
-  const std::string name_;  // of the library
+  const std::vector<tasks::Platform>& platforms_;
+  std::vector<CodeRunner> runners_;  // by platform
+  const std::string name_;           // of the library
   tasks::LatestExpected expected_;
   tasks::Expected given_;  // with the constants of the request, of the latest function
   std::set<std::string> constants_used_;
@@ -213,6 +253,11 @@ std::string self_checking_program(const CheckedFunction& function, const codegen
 }
 
 }  // namespace
+
+bool Compiled::several_variants() const {
+  return std::any_of(functions.begin(), functions.end(),
+                     [](const Function& function) { return function.variants.size() > 1; });
+}
 
 std::string function_name(const codegen::Workload& workload) {
   const std::string& text = workload.text();
@@ -237,20 +282,32 @@ std::string function_name(const codegen::Workload& workload) {
   return codegen::identifier(name);
 }
 
+std::string library_name(const std::filesystem::path& folder) {
+  // "lib/" and "." have names, too.
+  const std::filesystem::path whole = std::filesystem::absolute(folder).lexically_normal();
+  std::string name = codegen::identifier((whole.has_filename() ? whole : whole.parent_path()).filename().string());
+  if (name.starts_with("lib")) name = name.size() == 3 ? "" : codegen::identifier(name.substr(3));
+  return name.empty() ? "kernels" : name;
+}
+
 Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   const Sources sources = sources_of(request);
   const bool checks_itself = request.format == CompileFormat::bench;
   if (!request.constants.empty() && checks_itself)
     throw base::UserError("constants", "a program that checks itself brings its own; give another format");
-  Compiler compiler(request, sources.platform, monitor);
+  if (checks_itself && sources.platforms.size() > 1)
+    throw base::UserError("compile", "a program that checks itself is for one platform; give runs of one");
+  Compiler compiler(request, sources.platforms, monitor);
   Compiled out;
-  out.platform = sources.platform.name;
+  for (const tasks::Platform& platform : sources.platforms)
+    out.platform += (out.platform.empty() ? "" : ", ") + platform.name;
   out.executable = checks_itself;
   std::vector<codegen::LibraryFunction> functions;
-  for (const Source& source : sources.all) {
+  for (const std::vector<Source>& source : sources.all) {
     base::check_stop(monitor);
     CheckedFunction function = compiler.compiled_function(source);
-    if (checks_itself) out.files[function.code.name] = self_checking_program(function, sources.platform.target);
+    if (checks_itself)
+      out.files[function.code.name] = self_checking_program(function, sources.platforms.front().target);
     out.functions.push_back(std::move(function.made));
     functions.push_back(std::move(function.code));
     monitor.progress("compiled and checked", std::int64_t(functions.size()), std::int64_t(sources.all.size()));

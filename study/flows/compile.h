@@ -26,8 +26,10 @@ struct Known {
 };
 
 struct CompileRequest {
-  std::vector<std::filesystem::path> runs;  // of tune; all for one platform, also `known`
-  std::vector<Known> known = {};            // programs that no run holds
+  // Folders of tune; also `known`. For several platforms of one architecture: a function has the code of each, and runs that
+  // for the first one that can, in an order by what the platforms need, the most first, then by the order here.
+  std::vector<std::filesystem::path> runs;
+  std::vector<Known> known = {};  // programs that no run holds
   CompileFormat format = CompileFormat::library;
   std::string name = "kernels";              // of the library
   std::map<std::string, std::string> names;  // of functions, by the canonical text of their workloads
@@ -35,11 +37,13 @@ struct CompileRequest {
   // By "FUNCTION/TENSOR": constants that become part of the library, in the shape of the workload's tensor. If there
   // are any, those of all functions must be given.
   std::map<std::string, base::NumpyArray> constants;
-  int threads = 1;  // to compute references with
+  bool exported = false;  // codegen::Library::exported
+  int threads = 1;        // to compute references with
 };
 
 struct Compiled {
   struct Variant {
+    std::string platform;
     std::int64_t trial = 0;  // of the run
     std::string pipeline;
     double seconds = 0;  // as the run measured it
@@ -47,27 +51,34 @@ struct Compiled {
     std::string unchecked;
   };
   struct Function {
-    std::string name;
+    std::string name, symbol;  // in the library, in C
     codegen::Workload workload;
-    std::filesystem::path run;  // empty for a known one
+    std::filesystem::path run;  // of the first variant; empty for a known one
     std::vector<Variant> variants;
     // What it needs (codegen/machine/library.h), of the variant that needs the most.
     std::int64_t prepared_bytes = 0, prepare_scratch_bytes = 0, scratch_bytes = 0;
   };
-  std::string platform;
+  std::string platform;  // names of all: "native:v4, native:v3"
   std::vector<Function> functions;
   std::map<std::string, std::string> files;  // contents by name; nothing is written
   bool executable = false;                   // the files are programs
+
+  bool several_variants() const;  // of a function
 };
 
 // The default name of a function: "conv2d_n1_c64_h56" from its operator and extents, without those equal to the
 // operator's defaults; for an index expression "kernel_" and eight digits of its hash.
 std::string function_name(const codegen::Workload& workload);
 
-// UserError for a run without an answer, a name for a workload that no run has, two runs of one workload, runs of
-// several platforms, constants that are missing, of another shape or for no function, and for constants of programs
-// that check themselves, which bring their own. Failure if the code of a run's best program computes wrong results;
-// other variants that do are left out with a note. base::Stopped when the monitor asks for it.
+// A library's name for who gives none: that of its folder without "lib" in front, as a C identifier; "kernels" for a
+// folder that is called "lib".
+std::string library_name(const std::filesystem::path& folder);
+
+// UserError for a run without an answer, a name for a workload that no run has, two runs of one workload on one
+// platform, platforms of several architectures, several platforms of programs that check themselves, constants that are
+// missing, of another shape or for no function, and for constants of programs that check themselves, which bring their
+// own. Failure if the code of a run's best program computes wrong results; other variants that do are left out with a
+// note. base::Stopped when the monitor asks for it.
 Compiled compile(const CompileRequest& request, base::Monitor& monitor);
 
 // Creates the folder, replaces files in it. Failure if that is not possible.

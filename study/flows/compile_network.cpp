@@ -156,6 +156,7 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
     out.executable = true;
     return out;
   }
+  program.sequence.exported = request.exported;
   out.files = codegen::sequence_files(
       std::move(program.sequence),
       request.format == CompileFormat::object ? codegen::LibraryFormat::object : codegen::LibraryFormat::library,

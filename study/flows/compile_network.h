@@ -33,6 +33,7 @@ struct CompileNetworkRequest {
   CompileFormat format = CompileFormat::library;
   std::string name = "";         // of the library and its functions; "": as the model's file
   bool weights_in_file = false;  // NAME.weights, instead of data of the code
+  bool exported = false;         // codegen::Library::exported
   std::uint64_t seed = 1;        // of the inputs of the check
 };
 

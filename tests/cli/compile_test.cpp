@@ -34,12 +34,38 @@ TEST_F(Compile, ALibraryHoldsWhatTuneFound) {
   EXPECT_EQ(mine.at("variants").as_list()[0].at("check").as_string(), "host");
   for (const char* const file : {"libtwo.a", "two.h", "two.json", "two.pc", "twoConfig.cmake", "graft_parallel.h"})
     EXPECT_TRUE(std::filesystem::exists(folder / "lib" / file)) << file;
-  EXPECT_NE(base::read_file(folder / "lib/two.h").find("mine_select("), std::string::npos);
+  EXPECT_NE(base::read_file(folder / "lib/two.h").find("two_mine_select("), std::string::npos);
   const std::string interface = (folder / "lib/two.json").string();
   const base::Document inspected = json_of({"inspect", interface});
   EXPECT_EQ(inspected.at("kind").as_string(), "library");
   EXPECT_EQ(inspected.at("library"), base::parse_json(base::read_file(interface), "two.json"));
   EXPECT_NE(graft({"inspect", interface}).out.find("library two of 2 functions for native:v2"), std::string::npos);
+}
+
+TEST_F(Compile, SeveralPlatformsAreOneLibrary) {
+  const std::string narrow = tuned(small, "native:v2", "a"), wide = tuned(small, "native:v3", "b"),
+                    one = tuned(other, "native:v2", "c");
+  const base::Document made = json_of({"compile", narrow, one, wide, "--out", (folder / "lib-both").string()});
+  EXPECT_EQ(made.at("platform").as_string(), "native:v3, native:v2");
+  const base::Document::List& functions = made.at("functions").as_list();
+  ASSERT_EQ(functions.size(), 2u);
+  EXPECT_EQ(functions[0].at("symbol").as_string(), "both_matmul_m24_n32_k16");
+  ASSERT_EQ(functions[0].at("variants").as_list().size(), 2u);
+  EXPECT_EQ(functions[0].at("variants").as_list()[0].at("platform").as_string(), "native:v3");
+  EXPECT_EQ(functions[1].at("variants").as_list().size(), 1u);
+  const base::Document library = base::parse_json(base::read_file(folder / "lib-both/both.json"), "both.json");
+  EXPECT_EQ(library.at("use_platform").as_string(), "both_use_platform");
+  const base::Document::List& platforms = library.at("platforms").as_list();
+  ASSERT_EQ(platforms.size(), 2u);
+  EXPECT_EQ(platforms[1].at("needs").to_json(), R"(["sse3","ssse3","sse4.1","sse4.2","popcnt"])");
+  const std::string user = (folder / "user").string();
+  base::replace_file(folder / "user.c", "#include \"both.h\"\nint main(void) { return !both_runs_here(); }\n");
+  const base::Finished built =
+      base::run_process({"cc", "-o", user, "-I", (folder / "lib-both").string(), (folder / "user.c").string(),
+                         (folder / "lib-both/libboth.a").string()},
+                        std::chrono::minutes(1));
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_EQ(base::run_process({user}, std::chrono::minutes(1)).exit_code, 0);
 }
 
 TEST_F(Compile, ProgramsCheckThemselves) {
@@ -91,8 +117,8 @@ TEST_F(Compile, ConstantsBecomePartOfTheLibrary) {
                  "--rebuild", "1", "--out", run}));
   write_npz(folder / "w.npz", {{"cv/weights.npy", npy({16, 8, 3, 3}, weights())}});
   const auto compiled = [&](const std::string& archive, const std::string& format = "library") {
-    return graft({"compile", run, "--out", out, "--function", conv + "=cv", "--variants", "16", "--constants",
-                  (folder / archive).string(), "--format", format});
+    return graft({"compile", run, "--out", out, "--name", "kernels", "--function", conv + "=cv", "--variants", "16",
+                  "--constants", (folder / archive).string(), "--format", format});
   };
   const base::Finished missing = compiled("w.npz");
   EXPECT_EQ(missing.exit_code, 2);
@@ -116,8 +142,8 @@ TEST_F(Compile, ConstantsBecomePartOfTheLibrary) {
 #include <stdio.h>
 #include "kernels.h"
 static float x[8 * 10 * 10] __attribute__((aligned(64))), y[16 * 10 * 10] __attribute__((aligned(64)));
-#if CV_SCRATCH_BYTES
-static char scratch[CV_SCRATCH_BYTES] __attribute__((aligned(64)));
+#if KERNELS_CV_SCRATCH_BYTES
+static char scratch[KERNELS_CV_SCRATCH_BYTES] __attribute__((aligned(64)));
 #define MEMORY , scratch
 #else
 #define MEMORY
@@ -125,11 +151,11 @@ static char scratch[CV_SCRATCH_BYTES] __attribute__((aligned(64)));
 int main(void) {
   int wrong = 0, o, i, j, l, u, v;
   for (i = 0; i < 800; ++i) x[i] = (float)(i * 5 % 7 - 3);
-  cv(x, y MEMORY);
+  kernels_cv(x, y MEMORY);
   printf("%f\n", y[0]);
   for (i = 0; i < 1600; ++i) y[i] = -1e9f;
-  if (cv_select(x, y MEMORY, 0, NULL, NULL) > 15) return 3;
-  cv(x, y MEMORY);
+  if (kernels_cv_select(x, y MEMORY, 0, NULL, NULL) > 15) return 3;
+  kernels_cv(x, y MEMORY);
   for (o = 0; o < 16; ++o) for (i = 0; i < 10; ++i) for (j = 0; j < 10; ++j) {
     float sum = 0;
     for (l = 0; l < 8; ++l) for (u = 0; u < 3; ++u) for (v = 0; v < 3; ++v) {
@@ -180,7 +206,7 @@ TEST_F(Compile, RefusesWhatIsNoRunAndWhatDoesNotGoTogether) {
   };
   EXPECT_NE(refused({folder.path().string()}).find("a folder of runs; name one"), std::string::npos);
   EXPECT_NE(refused({first, first}).find("a second run of"), std::string::npos);
-  EXPECT_NE(refused({first, third}).find("a library is for one platform"), std::string::npos);
+  EXPECT_NE(refused({first, third, "--format", "bench"}).find("is for one platform"), std::string::npos);
   EXPECT_NE(refused({first, "--format", "exe"}).find("'exe' is neither library, object nor bench"), std::string::npos);
   EXPECT_NE(refused({first, "--function", "matmul"}).find("expected WORKLOAD=NAME"), std::string::npos);
   EXPECT_NE(refused({first, "--function", other + "=x"}).find("no run of this workload"), std::string::npos);

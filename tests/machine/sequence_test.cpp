@@ -101,15 +101,21 @@ TEST(Sequence, RunsInCAndInCpp) {
 
 TEST(Sequence, NeedsNothingAndShowsItsFunctionAlone) {
   const base::Folder folder;
-  auto files = sequence_files(net(host()), LibraryFormat::object, WeightsIn::code);
-  EXPECT_EQ(files.size(), 4u);
-  write(files, folder);
-  const std::string object = (folder / "net.o").string(), shared = (folder / "net.so").string();
-  EXPECT_EQ(run({"nm", "-u", object}).out, "");
-  run({"cc", "-shared", "-nostdlib", object, "-Wl,--fatal-warnings", "-o", shared});
-  const std::string shown = run({"nm", "-D", "--defined-only", shared}).out;
-  EXPECT_TRUE(shown.ends_with(" T net_run\n")) << shown;
-  EXPECT_EQ(base::split(shown, '\n').size(), 2u) << shown;
+  Sequence sequence = net(host());
+  for (const bool exported : {false, true}) {
+    sequence.exported = exported;
+    auto files = sequence_files(sequence, LibraryFormat::object, WeightsIn::code);
+    EXPECT_EQ(files.size(), 4u);
+    write(files, folder);
+    const std::string object = (folder / "net.o").string(), shared = (folder / "net.so").string();
+    EXPECT_EQ(run({"nm", "-u", object}).out, "");
+    run({"cc", "-shared", "-nostdlib", object, "-Wl,--fatal-warnings", "-o", shared});
+    std::string names;
+    const std::string lines = run({"nm", "-D", "--defined-only", shared}).out;
+    for (const std::string_view line : base::split(lines, '\n'))
+      if (!line.empty()) names += " " + std::string(base::words(line).at(2));
+    EXPECT_EQ(names, exported ? " net_run net_runs_here" : "");
+  }
 }
 
 // Two in one program, whose kernels are the same.
@@ -120,7 +126,7 @@ TEST(Sequence, TwoArePartOfOneProgram) {
   base::replace_file(folder / "both.c", R"(
 #include "net.h"
 #include "other.h"
-int main(void) { return net_run == other_run; }
+int main(void) { return net_run == other_run || !net_runs_here(); }
 )");
   run({"cc", (folder / "both.c").string(), (folder / "libnet.a").string(), (folder / "libother.a").string(), "-o",
        (folder / "both").string()});
@@ -139,7 +145,8 @@ TEST(Sequence, BuildsForEveryArchitecture) {
     const std::string archive = (folder / "libnet.a").string();
     EXPECT_EQ(run({"ar", "t", archive}).out, "net.o\n");
     // POWER's linkers make the table of contents themselves.
-    for (const std::string_view line : base::split(run({"nm", "-u", archive}).out, '\n'))
+    const std::string lines = run({"nm", "-u", archive}).out;
+    for (const std::string_view line : base::split(lines, '\n'))
       EXPECT_TRUE(line.find(" U ") == std::string_view::npos || line.ends_with(" U .TOC.")) << cpu << line;
   }
 }

@@ -70,7 +70,8 @@ TEST(Storage, NumbersAreRoundedToTheNearest) {
       for (const float number : {float(ends[0]), middle, std::nextafterf(middle, 0), std::nextafterf(middle, INFINITY)})
         for (const float sign : {1.0F, -1.0F}) numbers.push_back(double(sign * number));
     }
-    for (const double number : {65504.0, 65519.0, 65520.0, 1e5, 3.4e38, double(INFINITY), -double(INFINITY), double(NAN), 0.0, -0.0})
+    for (const double number :
+         {65504.0, 65519.0, 65520.0, 1e5, 3.4e38, double(INFINITY), -double(INFINITY), double(NAN), 0.0, -0.0})
       numbers.push_back(number);
     while (numbers.size() % 16 != 0) numbers.push_back(1);
     for (const Target& target : all_levels())

@@ -6,7 +6,7 @@
 enum { n = 64 };
 
 static _Alignas(64) float a[n * n], b[n * n], c[n * n];
-static _Alignas(64) char scratch[MULTIPLY_SCRATCH_BYTES + 1]; /* an array of no bytes is none */
+static _Alignas(64) char scratch[KERNELS_MULTIPLY_SCRATCH_BYTES + 1]; /* an array of no bytes is none */
 
 int main(void) {
   int wrong = 0;
