@@ -1,10 +1,13 @@
 #include "base/units.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <span>
 #include <utility>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace graft::base {
@@ -138,6 +141,11 @@ std::string_view counted_per_second(std::string_view name) {
   return (name.ends_with("bps") || name.ends_with("Bps")) && name.size() < 6 ? name.substr(0, name.size() - 2) : "";
 }
 
+constexpr std::string_view of_more_is_better[] = {"percent",    "pct",   "flops", "mflops",     "gflops",    "tflops",
+                                                  "mflop",      "gflop", "tflop", "throughput", "bandwidth", "speedup",
+                                                  "efficiency", "score", "fps",   "gbps",       "qps",       "ops",
+                                                  "gops",       "tops",  "reward"};
+
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return std::isalpha((unsigned char)c); });
 }
@@ -157,6 +165,51 @@ std::optional<Unit> unit_named(std::string_view name) {
   if (below && below->quantity == "s")  // of a time per time no one knows what it is
     return is_word(what) && !is_time && below->scale == 1 ? std::optional(rate_of(what)) : std::nullopt;
   return is_time && is_word(each) ? above : std::nullopt;  // of each call
+}
+
+namespace {
+
+// Seconds of a unit's name in any of its spellings; 0 for another word. Longer ones are something else in a table.
+double seconds_of_unit(std::string_view unit) {
+  const std::optional<Unit> named = unit_named(unit);
+  return named && named->quantity == "s" && named->scale <= 1 ? named->scale : 0;
+}
+
+}  // namespace
+
+std::vector<std::string> words_of_name(std::string_view name) {
+  std::vector<std::string> words{""};
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const auto c = (unsigned char)name[i];
+    const bool is_letter = std::isalnum(c) != 0 || c >= 0x80;  // the sign for micro is beyond ASCII
+    const bool begins = std::isupper(c) != 0 && i > 0 && std::islower((unsigned char)name[i - 1]) != 0;
+    if ((!is_letter || begins) && !words.back().empty()) words.emplace_back();
+    if (is_letter) words.back() += char(std::tolower(c));
+  }
+  if (words.back().empty()) words.pop_back();
+  return words;
+}
+
+bool has_word(const std::vector<std::string>& words, std::span<const std::string_view> known) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return std::find(known.begin(), known.end(), word) != known.end();
+  });
+}
+
+bool says_more_is_better(std::string_view name) {
+  return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
+         name.find("per_s") != std::string_view::npos || has_word(words_of_name(name), of_more_is_better);
+}
+
+bool is_unit_of_time(std::string_view word) {
+  return seconds_of_unit(word) > 0;
+}
+
+double seconds_per(std::string_view unit, std::string_view place) {
+  if (const double seconds = seconds_of_unit(unit); seconds > 0) return seconds;
+  const std::vector<std::string> names = {"s",       "ms",           "us",           "ns",
+                                          "seconds", "milliseconds", "microseconds", "nanoseconds"};
+  throw UserError(place, fmt::format("unknown unit '{}'{}", unit, did_you_mean(unit, names)));
 }
 
 }  // namespace graft::base

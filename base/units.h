@@ -2,8 +2,10 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace graft::base {
 
@@ -18,5 +20,17 @@ struct Unit {
 // frequency, "%", and rates: "GFLOPS", "GB/s", "img/s", "fps". nullopt for other words; "min" is one of them, since it
 // mostly says minimum.
 std::optional<Unit> unit_named(std::string_view name);
+
+// Seconds of one unit: s, ms, us, ns, or these in words as programs write them ("Milliseconds", "sec"). UserError (did
+// you mean) at `place` for another word.
+double seconds_per(std::string_view unit, std::string_view place);
+bool is_unit_of_time(std::string_view word);
+
+// The words of a name, in lower case: "execTime (ms)", "exec_time_ms" and "exec-time.ms" have the same ones.
+std::vector<std::string> words_of_name(std::string_view name);
+bool has_word(const std::vector<std::string>& words, std::span<const std::string_view> known);
+
+// Whether the name of a column or measure says that more of it is better.
+bool says_more_is_better(std::string_view name);
 
 }  // namespace graft::base

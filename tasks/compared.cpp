@@ -9,9 +9,9 @@
 #include <limits>
 
 #include "base/one_line.h"
+#include "base/printed_number.h"
 #include "base/text.h"
 #include "base/within.h"
-#include "tasks/printed_number.h"
 
 namespace graft::tasks {
 namespace {
@@ -28,9 +28,9 @@ struct Token {
   bool is_word() const { return !number && is_of_word(text.front()); }
 };
 
-std::optional<PrintedNumber> whole_number_at(std::string_view text) {
-  std::optional<PrintedNumber> number = number_at(text);
-  if (number && !number->doubt.empty()) number = number_at(text, Among::commas);
+std::optional<base::PrintedNumber> whole_number_at(std::string_view text) {
+  std::optional<base::PrintedNumber> number = base::number_at(text);
+  if (number && !number->doubt.empty()) number = base::number_at(text, base::Among::commas);
   const bool goes_on = number && number->length < text.size() && is_of_word(text[number->length]);
   return goes_on ? std::nullopt : number;
 }
@@ -39,9 +39,9 @@ std::optional<PrintedNumber> whole_number_at(std::string_view text) {
 std::vector<Token> tokens_of(std::string_view text) {
   std::vector<Token> tokens;
   while (true) {
-    text.remove_prefix(blank_at(text));
+    text.remove_prefix(base::blank_at(text));
     if (text.empty()) return tokens;
-    if (const std::optional<PrintedNumber> number = whole_number_at(text)) {
+    if (const std::optional<base::PrintedNumber> number = whole_number_at(text)) {
       tokens.push_back({text.substr(0, number->length), number->value});
     } else {
       std::size_t end = 0;

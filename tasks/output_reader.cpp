@@ -8,11 +8,11 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/printed_value.h"
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/text.h"
 #include "codegen/schedule/sketch.h"
-#include "tasks/printed_value.h"
 
 namespace graft::tasks {
 namespace {
@@ -94,7 +94,8 @@ OutputReader::Measure OutputReader::bounded(const std::string& text) {
   measure.bound_sign = text[at];
   measure.bound_text = base::trim(std::string_view(text).substr(at + 2));
   const std::optional<base::Unit>& unit = measure.printed.unit();
-  const std::optional<PrintedValue> bound = value_at(measure.bound_text, 0, unit ? unit->quantity : "", Among::commas);
+  const std::optional<base::PrintedValue> bound =
+      base::value_at(measure.bound_text, 0, unit ? unit->quantity : "", base::Among::commas);
   const bool is_other = bound && bound->unit && (!unit || unit->quantity != bound->unit->quantity);
   if (!bound || !bound->doubt.empty() || bound->end != measure.bound_text.size() || is_other)
     throw base::UserError("also", fmt::format("'{}' is not a bound of '{}'", base::shortened(measure.bound_text),

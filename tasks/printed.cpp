@@ -8,11 +8,10 @@
 
 #include "base/error.h"
 #include "base/one_line.h"
+#include "base/printed_value.h"
 #include "base/shortened.h"
 #include "base/text.h"
-#include "datasets/formats/columns.h"
-#include "datasets/formats/table_columns.h"
-#include "tasks/printed_value.h"
+#include "base/units.h"
 
 namespace graft::tasks {
 namespace {
@@ -38,16 +37,16 @@ std::string shown(std::string_view line) {
 // "(mean)" after a value; "" if there is no such remark, or one with numbers.
 std::string remark_at(std::string_view text, std::size_t at) {
   text = from(text, at);
-  text.remove_prefix(blank_at(text));
+  text.remove_prefix(base::blank_at(text));
   const std::size_t close = text.starts_with('(') ? text.find(')') : std::string_view::npos;
   if (close == std::string_view::npos) return "";
   const std::string_view remark = text.substr(0, close + 1);
-  return std::any_of(remark.begin(), remark.end(), is_digit) ? "" : std::string(remark);
+  return std::any_of(remark.begin(), remark.end(), base::is_digit) ? "" : std::string(remark);
 }
 
 bool begins_value(std::string_view text) {
-  text.remove_prefix(blank_at(text));
-  return text.starts_with('[') || number_at(text).has_value();
+  text.remove_prefix(base::blank_at(text));
+  return text.starts_with('[') || base::number_at(text).has_value();
 }
 
 // What stands between a name and its value.
@@ -62,9 +61,9 @@ struct Head {
 bool take_unit(std::string_view text, Head& head) {
   for (const std::string_view before : {"in ", "/", ", "}) {
     if (!from(text, head.value).starts_with(before) || (before == "in " && !head.is_apart)) continue;
-    const std::size_t begin = head.value + before.size(), end = unit_end(text, begin);
-    const std::size_t next = end + blank_at(from(text, end));
-    const bool is_label = at_or_end(text, next) == ':' || at_or_end(text, next) == '=';
+    const std::size_t begin = head.value + before.size(), end = base::unit_end(text, begin);
+    const std::size_t next = end + base::blank_at(from(text, end));
+    const bool is_label = base::at_or_end(text, next) == ':' || base::at_or_end(text, next) == '=';
     const std::optional<base::Unit> unit = base::unit_named(text.substr(begin, end - begin));
     if (!unit || (!is_label && (before != "in " || !begins_value(from(text, next))))) continue;
     head.unit = unit;
@@ -80,7 +79,7 @@ std::size_t separator_at(std::string_view text) {
   if (text.empty()) return 0;
   if (std::string_view(":=\"'|~").find(text.front()) != std::string_view::npos) return text.starts_with("=>") ? 2 : 1;
   if (text.starts_with("->")) return 2;
-  if (text.front() == '-' && blank_at(text.substr(1)) > 0) return 1;
+  if (text.front() == '-' && base::blank_at(text.substr(1)) > 0) return 1;
   if (text.starts_with("..")) return std::min(text.find_first_not_of('.'), text.size());
   return text.starts_with("\xe2\x89\x88") ? 3 : 0;
 }
@@ -90,10 +89,11 @@ bool take_bracket(std::string_view text, Head& head) {
   const std::size_t close = text.find(text[head.value] == '(' ? ')' : ']', head.value);
   if (close == std::string_view::npos) return false;
   const std::string_view inside = text.substr(head.value + 1, close - head.value - 1);
-  const std::size_t next = close + 1 + blank_at(from(text, close + 1));
-  const bool has_value = begins_value(inside), has_colon = at_or_end(text, next) == ':' || at_or_end(text, next) == '=';
+  const std::size_t next = close + 1 + base::blank_at(from(text, close + 1));
+  const bool has_value = begins_value(inside),
+             has_colon = base::at_or_end(text, next) == ':' || base::at_or_end(text, next) == '=';
   const bool is_label = has_colon || (!has_value && separator_at(from(text, next)) > 0);
-  const std::optional<base::Unit> unit = unit_in(inside);
+  const std::optional<base::Unit> unit = base::unit_in(inside);
   if (!is_label && (!begins_value(from(text, next)) || has_value)) return false;
   if (unit)
     head.unit = unit;
@@ -122,11 +122,12 @@ Head head_after(std::string_view text, std::size_t at) {
     const bool may_be_cells = head.value == at && (rest.starts_with(',') || rest.starts_with(';'));
     if (take_unit(text, head) || take_word(text, head)) continue;
     if ((rest.front() == '(' || rest.front() == '[') && take_bracket(text, head)) continue;
-    const std::size_t size = may_be_cells ? 1 : blank_at(rest) + (blank_at(rest) > 0 ? 0 : separator_at(rest));
+    const std::size_t size =
+        may_be_cells ? 1 : base::blank_at(rest) + (base::blank_at(rest) > 0 ? 0 : separator_at(rest));
     if (size == 0) break;
     head.in_cells = head.in_cells || may_be_cells;
     head.is_apart = true;
-    head.is_said = head.is_said || blank_at(rest) == 0;
+    head.is_said = head.is_said || base::blank_at(rest) == 0;
     head.value += size;
   }
   return head;
@@ -138,7 +139,7 @@ std::string_view without_timestamp(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');
     const bool has_digit =
-        std::any_of(text.begin(), text.begin() + std::ptrdiff_t(std::min(close, text.size())), is_digit);
+        std::any_of(text.begin(), text.begin() + std::ptrdiff_t(std::min(close, text.size())), base::is_digit);
     return close != std::string_view::npos && has_digit ? text.substr(close + 1) : text;
   }
   const std::size_t end = std::min(text.find_first_not_of("0123456789:.,-+/TZ "), text.size());
@@ -156,9 +157,9 @@ Label label_of(std::string_view before) {
   before = without_timestamp(before);
   for (std::size_t at = 0; at < before.size();) {
     const char c = before[at];
-    if (is_digit(c)) {
+    if (base::is_digit(c)) {
       double number = 0;
-      for (; is_digit(at_or_end(before, at)); ++at) number = 10 * number + (before[at] - '0');
+      for (; base::is_digit(base::at_or_end(before, at)); ++at) number = 10 * number + (before[at] - '0');
       label.text += '#';
       label.numbers.push_back(number);
       continue;
@@ -247,14 +248,14 @@ std::vector<PrintedName::Match> PrintedName::find(const std::vector<PrintedLine>
       const bool begins = at == 0 || !is_name_character(line[at - 1]) || (lines[l].is_entry() && line[at - 1] == '.');
       if (!begins || match.end > last) continue;
       match.rank = text.compare(at, wanted.size(), text_) == 0 ? 0 : other_case;
-      const char next = at_or_end(line, match.end);
+      const char next = base::at_or_end(line, match.end);
       if (next == '_' || next == '-') {
-        const std::size_t end = unit_end(text, match.end + 1);
+        const std::size_t end = base::unit_end(text, match.end + 1);
         match.unit = base::unit_named(from(text, match.end + 1).substr(0, end - match.end - 1));
         if (match.unit) match.end = end, ++match.rank;
       }
       const bool leads = from(line, match.end).starts_with("..");
-      if (!is_name_character(at_or_end(line, match.end)) || leads) matches.push_back(match);
+      if (!is_name_character(base::at_or_end(line, match.end)) || leads) matches.push_back(match);
     }
   }
   return matches;
@@ -266,7 +267,7 @@ std::size_t PrintedName::value_after(const Match& match, const PrintedLine& line
 
 struct PrintedMeasure::Candidate {
   Label label = {};
-  std::vector<PrintedValue> values = {};
+  std::vector<base::PrintedValue> values = {};
   std::optional<base::Unit> unit = {};  // that the name is printed with
   std::string doubt = {};
   std::string line = {};
@@ -282,13 +283,13 @@ PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool 
     : name_(parted(text, field).first, field), is_time_(is_time) {
   unit_text_ = parted(text, field).second;
   if (!name_.is_regex()) name_unit_ = unit_of_name(name(), is_time);
-  if (is_time && !name_.is_regex() && datasets::formats::says_more_is_better(name()))
+  if (is_time && !name_.is_regex() && base::says_more_is_better(name()))
     throw base::UserError(
         field, fmt::format("'{}' is a measure of which more is better, it seems: say it with maximize (or minimize)",
                            base::shortened(name())));
   if (!unit_text_.empty()) {
     unit_ = base::unit_named(unit_text_);
-    if (is_time && (!unit_ || unit_->quantity != "s")) datasets::formats::seconds_per(unit_text_, field);  // throws
+    if (is_time && (!unit_ || unit_->quantity != "s")) base::seconds_per(unit_text_, field);  // throws
     if (!unit_) unit_ = base::Unit{unit_text_, 1};
   }
   if (unit_ && name_unit_ && *unit_ != *name_unit_)
@@ -348,7 +349,7 @@ PrintedMeasure::Candidate PrintedMeasure::read(const PrintedName::Match& match, 
     std::size_t begin = match.begin;
     while (begin > 0 && std::string_view(" \t").find(text[begin - 1]) != std::string_view::npos) --begin;
     while (begin > 0 && std::string_view(" \t:=([|").find(text[begin - 1]) == std::string_view::npos) --begin;
-    const std::optional<PrintedValue> value = value_at(text, begin, "", Among::words);
+    const std::optional<base::PrintedValue> value = base::value_at(text, begin, "", base::Among::words);
     if (begin < match.begin && value && value->unit && value->end >= match.end) {
       candidate.values = {*value};
       candidate.doubt = value->doubt;
@@ -368,36 +369,38 @@ PrintedMeasure::Candidate PrintedMeasure::read(const PrintedName::Match& match, 
 
 void PrintedMeasure::read_values(Candidate& candidate, std::string_view text, std::size_t at, bool in_cells) const {
   const std::string_view quantity = unit_ ? std::string_view(unit_->quantity) : std::string_view();
-  const char first = at_or_end(text, at);
+  const char first = base::at_or_end(text, at);
   if (first == '[' || first == '{' || first == '(') {
     if (!begins_value(from(text, at + 1))) return;
-    PrintedList list = list_at(text, at, quantity);
+    base::PrintedList list = base::list_at(text, at, quantity);
     candidate.values = std::move(list.values);
     candidate.doubt = std::move(list.doubt);
     candidate.part.end = list.end;
     if (candidate.values.empty() || !candidate.doubt.empty()) return;
-    const std::size_t next = list.end + blank_at(from(text, list.end)), end = unit_end(text, next);
+    const std::size_t next = list.end + base::blank_at(from(text, list.end)), end = base::unit_end(text, next);
     const std::optional<base::Unit> after = base::unit_named(text.substr(next, end - next));
     if (after) candidate.part.end = end;
     const std::optional<base::Unit> unit = after ? after : candidate.values.back().unit;
-    for (PrintedValue& value : candidate.values) {
+    for (base::PrintedValue& value : candidate.values) {
       const bool is_last = &value == &candidate.values.back();
       if (!is_last && value.unit && !candidate.values.front().unit) candidate.doubt = "some numbers have units";
       if (!value.unit) value.unit = unit;
     }
     return;
   }
-  const Among among = in_cells ? Among::commas : Among::words;
-  const std::optional<PrintedValue> value = value_at(text, at, quantity, among);
+  const base::Among among = in_cells ? base::Among::commas : base::Among::words;
+  const std::optional<base::PrintedValue> value = base::value_at(text, at, quantity, among);
   if (!value) return;
   candidate.values = {*value};
   candidate.doubt = value->doubt;
   candidate.part.end = value->end;
   // Other numbers that may be meant as well.
   for (std::size_t next = value->end;;) {
-    while (next < text.size() && (blank_at(text.substr(next)) > 0 || std::string_view(",;|").find(text[next]) < 3))
+    while (next < text.size() &&
+           (base::blank_at(text.substr(next)) > 0 || std::string_view(",;|").find(text[next]) < 3))
       ++next;
-    const std::optional<PrintedValue> more = next > value->end ? value_at(text, next, quantity, among) : std::nullopt;
+    const std::optional<base::PrintedValue> more =
+        next > value->end ? base::value_at(text, next, quantity, among) : std::nullopt;
     if (!more || !more->doubt.empty()) return;
     if (more->unit && more->unit->quantity != quantity) return;
     candidate.is_first = true;
@@ -410,13 +413,13 @@ void PrintedMeasure::read_values(Candidate& candidate, std::string_view text, st
 // The group holds the number, and no part of a longer one.
 void PrintedMeasure::read_group(Candidate& candidate, const PrintedName::Match& match, std::string_view text) const {
   std::size_t begin = match.group;
-  while (begin < match.group_end && blank_at(text.substr(begin)) > 0) ++begin;
+  while (begin < match.group_end && base::blank_at(text.substr(begin)) > 0) ++begin;
   const std::string_view quantity = unit_ ? std::string_view(unit_->quantity) : std::string_view();
-  std::optional<PrintedValue> value = value_at(text, begin, quantity, Among::words);
-  if (!value) value = value_at(text.substr(0, match.group_end), begin, quantity, Among::words);
+  std::optional<base::PrintedValue> value = base::value_at(text, begin, quantity, base::Among::words);
+  if (!value) value = base::value_at(text.substr(0, match.group_end), begin, quantity, base::Among::words);
   if (!value) return;
-  const std::size_t number_end = begin + number_at(text.substr(begin)).value_or(PrintedNumber{}).length;
-  const bool is_cut = (begin > 0 && begin == match.group && begin > match.begin && is_digit(text[begin - 1])) ||
+  const std::size_t number_end = begin + base::number_at(text.substr(begin)).value_or(base::PrintedNumber{}).length;
+  const bool is_cut = (begin > 0 && begin == match.group && begin > match.begin && base::is_digit(text[begin - 1])) ||
                       number_end > match.group_end;
   if (is_cut) value->doubt = fmt::format("the group is a part of a number: {}", shown(text.substr(match.group)));
   candidate.values = {*value};
@@ -426,14 +429,14 @@ void PrintedMeasure::read_group(Candidate& candidate, const PrintedName::Match& 
        open = text.find_first_of("([", open + 1)) {
     const std::size_t close = text.find_first_of(")]", open);
     if (close != std::string_view::npos && close < begin)
-      candidate.unit = unit_in(text.substr(open + 1, close - open - 1));
+      candidate.unit = base::unit_in(text.substr(open + 1, close - open - 1));
   }
 }
 
 // The values in the unit of their quantity.
 void PrintedMeasure::put_unit(Candidate& candidate) const {
   const std::optional<base::Unit> of_name = candidate.unit ? candidate.unit : name_unit_;
-  for (PrintedValue& value : candidate.values) {
+  for (base::PrintedValue& value : candidate.values) {
     if (!candidate.doubt.empty()) return;
     if (value.unit && of_name && *value.unit != *of_name) {
       candidate.doubt = "its name and the number have different units";
@@ -489,7 +492,7 @@ PrintedMeasure::Found PrintedMeasure::one_of(const std::vector<Candidate>& candi
       found.values.clear();
       return found;
     }
-    for (const PrintedValue& value : each.values) {
+    for (const base::PrintedValue& value : each.values) {
       const std::string quantity = value.unit ? value.unit->quantity : "";
       if (!found.values.empty() && quantity != found.quantity && found.problem.empty())
         found.problem = fmt::format("'{}' has different units: {}", base::shortened(name()), shown(each.line));

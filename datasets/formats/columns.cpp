@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "base/units.h"
 #include "datasets/formats/lines.h"
 
 namespace graft::datasets::formats {
@@ -52,12 +51,6 @@ std::string identifier_of(std::string_view name) {
   if (result.empty() || !(std::isalpha((unsigned char)(result.front())) || result.front() == '_'))
     result = "_" + result;
   return result;
-}
-
-// Seconds of a unit's name in any of its spellings; 0 for another word. Longer ones are something else in a table.
-double seconds_of_unit(std::string_view unit) {
-  const std::optional<base::Unit> named = base::unit_named(unit);
-  return named && named->quantity == "s" && named->scale <= 1 ? named->scale : 0;
 }
 
 }  // namespace
@@ -155,17 +148,6 @@ codegen::Workload table_workload(std::string_view name,
   std::string text = fmt::format("table(name={}", identifier_of(name));
   for (const auto& [key, value] : sizes) text += fmt::format(",{}={}", identifier_of(key), value);
   return codegen::Workload(text + ")");
-}
-
-bool is_unit_of_time(std::string_view word) {
-  return seconds_of_unit(word) > 0;
-}
-
-double seconds_per(std::string_view unit, std::string_view place) {
-  if (const double seconds = seconds_of_unit(unit); seconds > 0) return seconds;
-  const std::vector<std::string> names = {"s",       "ms",           "us",           "ns",
-                                          "seconds", "milliseconds", "microseconds", "nanoseconds"};
-  throw base::UserError(place, fmt::format("unknown unit '{}'{}", unit, base::did_you_mean(unit, names)));
 }
 
 }  // namespace graft::datasets::formats

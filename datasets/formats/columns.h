@@ -54,9 +54,4 @@ class Columns {
 codegen::Workload table_workload(std::string_view name,
                                  const std::vector<std::pair<std::string, std::int64_t>>& sizes = {});
 
-// Seconds of one unit: s, ms, us, ns, or these in words as programs write them ("Milliseconds", "sec"). UserError (did
-// you mean) at `place` for another word.
-double seconds_per(std::string_view unit, std::string_view place);
-bool is_unit_of_time(std::string_view word);
-
 }  // namespace graft::datasets::formats

@@ -50,30 +50,6 @@ void check(const Configuration& configuration, const Kernel& kernel) {
   }
 }
 
-// The whole file, or, of gzip that is broken or ends in the middle, what comes before that.
-std::string read_document(Import& import, const std::filesystem::path& path) {
-  constexpr std::size_t piece = std::size_t(1) << 20;
-  TextFile file(path);
-  std::string text;
-  try {
-    for (std::size_t used = 0, got = 1; got > 0; used += got) {
-      if (used > std::size_t(largest_document)) {
-        throw TooMuch(path.string(), fmt::format("is larger than {} bytes", largest_document));
-      }
-      text.resize(used + piece);
-      got = file.read({text.data() + used, piece});
-      text.resize(used + got);
-    }
-  } catch (const TooMuch&) {
-    throw;
-  } catch (const base::UserError& error) {
-    text.resize(text.size() - piece);  // the one that could not be read
-    if (import.settings().strict || text.empty()) throw;
-    import.monitor().note(fmt::format("{}; what comes before that is read", error.what()));
-  }
-  return text;
-}
-
 }  // namespace
 
 ConfigurationsDocument::ConfigurationsDocument(Import& import, const std::filesystem::path& path,
@@ -245,6 +221,29 @@ void ConfigurationsDocument::import(const ConfigurationsHead& head,
       dataset.add(row, each.kernel, "a kernel of parameters");
     });
   });
+}
+
+std::string read_document(Import& import, const std::filesystem::path& path) {
+  constexpr std::size_t piece = std::size_t(1) << 20;
+  TextFile file(path);
+  std::string text;
+  try {
+    for (std::size_t used = 0, got = 1; got > 0; used += got) {
+      if (used > std::size_t(largest_document)) {
+        throw TooMuch(path.string(), fmt::format("is larger than {} bytes", largest_document));
+      }
+      text.resize(used + piece);
+      got = file.read({text.data() + used, piece});
+      text.resize(used + got);
+    }
+  } catch (const TooMuch&) {
+    throw;
+  } catch (const base::UserError& error) {
+    text.resize(text.size() - piece);  // the one that could not be read
+    if (import.settings().strict || text.empty()) throw;
+    import.monitor().note(fmt::format("{}; what comes before that is read", error.what()));
+  }
+  return text;
 }
 
 std::string scalar_text(JsonReader& reader) {

@@ -60,6 +60,9 @@ class ConfigurationsDocument {
   std::vector<std::string> keys_;
 };
 
+// The whole file, or, of gzip that is broken or ends in the middle, what comes before that. UserError as TextFile,
+// TooMuch for a larger one than any document.
+std::string read_document(Import& import, const std::filesystem::path& path);
 // The text of a number, a word, true or false; strings without quotes.
 std::string scalar_text(JsonReader& reader);
 // A number, or a string that is one; NaN and infinite ones, too.

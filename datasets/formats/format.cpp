@@ -15,6 +15,7 @@
 #include "datasets/formats/metaschedule.h"
 #include "datasets/formats/programs.h"
 #include "datasets/formats/table.h"
+#include "datasets/formats/table_rules.h"
 #include "datasets/platform_name.h"
 
 namespace graft::datasets::formats {
@@ -219,10 +220,15 @@ const std::vector<Importer>& importers() {
         {"name", "of the kernel, for files that name none; default: the file's name"}},
        import_ktt},
       {"table",
-       "CSV: columns of a configuration, one column of times per platform; platform '*' takes all",
+       "CSV and JSON of configurations and their times, as spreadsheets, tuners and benchmarks write them: one column "
+       "of "
+       "times, or one per platform; platform '*' takes all",
        {{"times-from",
          "first column of times; all columns after it are times, too; default: the first one with fractions"},
-        {"time", "the only column of times; the columns after it are neither platforms nor parameters"},
+        {"time",
+         "the only column of times; the columns after it are neither platforms nor parameters; default: that of a "
+         "program "
+         "whose tables are known (docs/reference/files-of-others.md)"},
         {"parameters", "A,B: the columns that say what was measured; default: those in front of the time"},
         {"workload", "A,B: columns that name the workload; at most one item that is not a column is its name"},
         {"ignore", "A,B: columns to leave out"},
@@ -249,6 +255,10 @@ const std::vector<Exporter>& exporters() {
 }
 
 Import imported(const std::string& format, ImportSettings settings, base::Monitor& monitor) {
+  const bool is_known = std::any_of(importers().begin(), importers().end(),
+                                    [&](const Importer& importer) { return importer.name == format; });
+  if (!is_known && is_program_of_tables(format))
+    throw base::UserError(fmt::format("unknown format '{}'; its files are read by the format table", format));
   const Importer& importer = entry_named(importers(), format, "format");
   for (const auto& [option, value] : settings.options) entry_named(importer.options, option, "option");
   Import import(std::move(settings), format, monitor);

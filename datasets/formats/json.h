@@ -55,6 +55,7 @@ class JsonReader {
   // in the value are found by that reader only. Valid as long as the text.
   JsonReader apart();
 
+  std::int64_t line() const { return first_line_; }        // of the text's beginning
   std::string place() const;                               // "<file>:<line>:<column>", counted from the beginning
   [[noreturn]] void fail(std::string_view message) const;  // UserError at the present place
 

@@ -12,6 +12,7 @@
 #include "base/document.h"
 #include "base/error.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "codegen/schedule/table_schema.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
@@ -102,7 +103,7 @@ std::optional<double> read_unit(JsonReader& reader) {
   }
   const std::string unit(reader.string());
   if (unit.empty()) return std::nullopt;
-  return seconds_per(unit, reader.place());
+  return base::seconds_per(unit, reader.place());
 }
 
 void read_metadata(JsonReader& reader, Head& head) {
@@ -258,7 +259,7 @@ Measured read_measured(JsonReader& reader) {
   // Other measurements have other units.
   const bool is_time = result.name == "time" || result.name == "runtime";
   if (!is_time) result.value.reset();
-  if (is_time && !unit.empty()) result.unit = seconds_per(unit, unit_place);
+  if (is_time && !unit.empty()) result.unit = base::seconds_per(unit, unit_place);
   return result;
 }
 
@@ -333,7 +334,7 @@ void import_document(Import& import, const std::filesystem::path& path) {
     throw base::UserError(document.path(), "no parameters: 'tune_params_keys' or 'tune_params' of a cache name them");
   }
   if (const std::string_view said = import.option("unit"); !said.empty()) {
-    const double unit = seconds_per(said, "option unit");
+    const double unit = base::seconds_per(said, "option unit");
     if (head.unit && *head.unit != unit) {
       throw base::UserError(
           "option unit", fmt::format("'{}', but {} names another unit; leave the option out", said, document.path()));

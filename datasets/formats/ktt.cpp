@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/error.h"
+#include "base/units.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
 #include "datasets/formats/times.h"
@@ -42,7 +43,7 @@ Head read_head(JsonReader reader) {
       while (reader.next_key(key)) {
         if (key == "TimeUnit") {
           const std::string unit(reader.string());
-          head.unit = seconds_per(unit, reader.place());
+          head.unit = base::seconds_per(unit, reader.place());
         } else if (key == "Device") {
           head.device = reader.string();
         } else {
@@ -141,7 +142,7 @@ void import_document(Import& import, const std::filesystem::path& path) {
   if (!head.is_results) throw base::UserError(document.path(), "no results of KTT: 'Results' is missing");
   const std::string_view said = import.option("unit");
   std::optional<double> unit = head.unit;
-  if (!said.empty()) unit = seconds_per(said, "option unit");
+  if (!said.empty()) unit = base::seconds_per(said, "option unit");
   if (!unit) {
     throw base::UserError(document.path(), "'Metadata' name no 'TimeUnit'; say it: option unit=us (or s, ms, ns)");
   }

@@ -5,12 +5,16 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <system_error>
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/printed_value.h"
 #include "base/text.h"
+#include "base/units.h"
+#include "datasets/formats/configurations.h"
 #include "datasets/formats/table.h"
 
 namespace graft::datasets::formats {
@@ -36,24 +40,10 @@ std::vector<std::string> tuple_of(std::string_view cell) {
 
 std::string workload_name(const std::filesystem::path& file) {
   std::string name = file.filename().string();
-  for (const std::string_view extension : {".gz", ".csv", ".tsv", ".txt"}) {
+  for (const std::string_view extension : {".gz", ".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson"}) {
     if (name.size() > extension.size() && name.ends_with(extension)) name.resize(name.size() - extension.size());
   }
   return name;
-}
-
-// The words of a name, in lower case: "execTime (ms)", "exec_time_ms" and "exec-time.ms" have the same ones.
-std::vector<std::string> words_of(std::string_view name) {
-  std::vector<std::string> words{""};
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const auto c = (unsigned char)name[i];
-    const bool is_letter = std::isalnum(c) != 0 || c >= 0x80;  // the sign for micro is beyond ASCII
-    const bool begins = std::isupper(c) != 0 && i > 0 && std::islower((unsigned char)name[i - 1]) != 0;
-    if ((!is_letter || begins) && !words.back().empty()) words.emplace_back();
-    if (is_letter) words.back() += char(std::tolower(c));
-  }
-  if (words.back().empty()) words.pop_back();
-  return words;
 }
 
 // Columns are known for what they hold by these words in their names.
@@ -66,21 +56,10 @@ constexpr std::string_view of_measurements[] = {"energy",      "power",    "watt
                                                 "temperature", "accuracy", "acc",  "loss",       "cycles", "ipc",
                                                 "occupancy",   "misses",   "hits", "utilization"};
 constexpr std::string_view of_units[] = {"unit", "units"};
-// How often Google Benchmark ran a row's program: fewer where it is slower.
-constexpr std::string_view of_repetitions[] = {"iterations"};
+// The number of a trial: it is another one in each row, and nothing that was chosen.
+constexpr std::string_view of_trials[] = {"number", "trial", "trials", "id",    "index", "idx",        "no",   "nr",
+                                          "uid",    "uuid",  "job",    "jobid", "row",   "evaluation", "hash", "runid"};
 constexpr std::string_view of_moments[] = {"timestamp", "datetime", "date"};
-constexpr std::string_view of_more_is_better[] = {"percent",    "pct",   "flops", "mflops",     "gflops",    "tflops",
-                                                  "mflop",      "gflop", "tflop", "throughput", "bandwidth", "speedup",
-                                                  "efficiency", "score", "fps",   "gbps",       "qps",       "ops",
-                                                  "gops",       "tops",  "reward"};
-
-template <class Words>
-bool has_word(const std::vector<std::string>& words, const Words& known) {
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
-    return std::find(std::begin(known), std::end(known), word) != std::end(known);
-  });
-}
-
 // "duration (us)", "time[ms]", "exec_time_ms" and "seconds" name their unit; parentheses may hold another word.
 std::optional<std::string> unit_in(std::string_view name) {
   name = base::trim(name);
@@ -88,13 +67,13 @@ std::optional<std::string> unit_in(std::string_view name) {
   const std::size_t open = name.find_last_of("([");
   if (open != std::string_view::npos && (name.ends_with(')') || name.ends_with(']'))) {
     in_parentheses = base::trim(name.substr(open + 1, name.size() - open - 2));
-    if (is_unit_of_time(*in_parentheses)) return in_parentheses;
+    if (base::is_unit_of_time(*in_parentheses)) return in_parentheses;
   }
-  const std::vector<std::string> words = words_of(name);
+  const std::vector<std::string> words = base::words_of_name(name);
   // Abbreviations may be something else in the name of a platform.
-  const bool is_of_times = has_word(words, of_times) || has_word(words, of_statistics);
+  const bool is_of_times = base::has_word(words, of_times) || base::has_word(words, of_statistics);
   for (const std::string& word : words) {
-    if (!is_unit_of_time(word)) continue;
+    if (!base::is_unit_of_time(word)) continue;
     const bool is_abbreviation = word == "s" || (word.ends_with('s') && word.size() <= 3);
     if (!is_abbreviation || is_of_times || (words.size() == 1 && word != "s")) return word;
   }
@@ -103,19 +82,20 @@ std::optional<std::string> unit_in(std::string_view name) {
 
 }  // namespace
 
-bool is_summary(std::string_view name) {
-  constexpr std::string_view ends[] = {"_mean", "_median", "_stddev", "_cv", "_BigO", "_RMS"};
-  return std::any_of(std::begin(ends), std::end(ends), [&](std::string_view end) { return name.ends_with(end); });
-}
-
-bool says_more_is_better(std::string_view name) {
-  return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
-         name.find("per_s") != std::string_view::npos || has_word(words_of(name), of_more_is_better);
+std::optional<double> seconds_with_unit(std::string_view cell) {
+  cell = base::trim(cell);
+  const std::optional<base::PrintedValue> value = base::value_at(cell, 0, "s", base::Among::words);
+  if (!value || !value->doubt.empty() || value->end != cell.size() || !value->unit || value->unit->quantity != "s")
+    return std::nullopt;
+  return value->number * value->unit->scale;
 }
 
 Tuples::Tuples(TableLines& lines) : sizes_(lines.head().size(), 0) {
   if (lines.head().front() == workload_column || !lines.next()) return;
-  for (std::size_t c = 0; c < sizes_.size(); ++c) sizes_[c] = int(tuple_of(lines.cells()[c]).size());
+  const int validity = lines.form().rule == nullptr ? -1 : column_of(lines.form().rule->validity, lines.head());
+  for (std::size_t c = 0; c < sizes_.size(); ++c) {
+    if (int(c) != validity) sizes_[c] = int(tuple_of(lines.cells()[c]).size());
+  }
   const auto is_open = [&] { return std::any_of(sizes_.begin(), sizes_.end(), [](int size) { return size > 0; }); };
   while (is_open() && lines.next()) {
     for (std::size_t c = 0; c < sizes_.size(); ++c) {
@@ -179,16 +159,18 @@ class Choice {
       throw base::UserError("option higher-is-better", fmt::format("expected yes or no, got '{}'", inverse));
     }
     roles.is_inverse = inverse == "yes";
-    if (const std::string_view unit = import_.option("unit"); !unit.empty()) seconds_per(unit, "option unit");
+    if (const std::string_view unit = import_.option("unit"); !unit.empty()) base::seconds_per(unit, "option unit");
     mark("ignore", Use::ignored);
+    read_rule(roles);
     read_units(roles);
     roles.name = workload_name(path_);
     read_workload(roles);
     mark("parameters", Use::parameter);
+    mark_rule();
     roles.is_exported = is_ours() && uses_.front() == Use::open;
     if (roles.is_exported) uses_.front() = Use::ignored;
 
-    const std::string time(import_.option("time"));
+    const std::string time = time_column();
     std::vector<int> times, parameters;
     if (!time.empty()) {
       if (platform == every_platform) {
@@ -223,7 +205,11 @@ class Choice {
                                                   platform, base::did_you_mean(platform, known), described()));
       }
     }
-    if (!import_.option("parameters").empty()) parameters = with(Use::parameter);
+    if (has_given_parameters()) {
+      parameters = with(Use::parameter);
+    } else {
+      parameters = without_numbers_of_trials(parameters);
+    }
     if (parameters.empty()) {
       throw base::UserError(place_, fmt::format("no column is left that says what was measured; name them: "
                                                 "option parameters=A,B; {}",
@@ -246,14 +232,13 @@ class Choice {
   bool has_fraction(int column) const {
     return is_single(column) && columns_.has_fraction(tuples_.columns_of(column).front());
   }
-  std::vector<std::string> words(int column) const { return words_of(head_[std::size_t(column)]); }
+  std::vector<std::string> words(int column) const { return base::words_of_name(head_[std::size_t(column)]); }
   // Never one of the times, and never a parameter: a spread of times, an energy, a moment.
   bool is_another_measurement(int column) const {
     if (is_ours()) return false;  // names say nothing there
     const std::vector<std::string> words = this->words(column);
-    if (units_ >= 0 && has_word(words, of_repetitions)) return true;
-    return has_word(words, of_moments) || (has_word(words, of_spreads) && is_number_only(column)) ||
-           (has_word(words, of_measurements) && has_fraction(column));
+    return base::has_word(words, of_moments) || (base::has_word(words, of_spreads) && is_number_only(column)) ||
+           (base::has_word(words, of_measurements) && has_fraction(column));
   }
   // Not a parameter, as its name says.
   bool is_measured(int column) const {
@@ -261,10 +246,10 @@ class Choice {
     if (is_ours()) return false;
     const std::string& name = head_[std::size_t(column)];
     const std::optional<std::string> unit = unit_in(name);
-    const bool is_of_times = has_word(words(column), of_times);
-    const bool has_unit = unit && is_unit_of_time(*unit);
+    const bool is_of_times = base::has_word(words(column), of_times);
+    const bool has_unit = unit && base::is_unit_of_time(*unit);
     if (is_of_times && has_unit && is_number_only(column)) return true;
-    return has_fraction(column) && (is_of_times || has_unit || says_more_is_better(name));
+    return has_fraction(column) && (is_of_times || has_unit || base::says_more_is_better(name));
   }
   // The numbers of rows, as pandas writes and reads them, distinguish all rows and say nothing of them.
   bool is_row_number(int column) const {
@@ -286,13 +271,13 @@ class Choice {
   // A column such as time_unit, all of whose cells are units of time.
   void read_units(TableRoles& roles) {
     for (int c = 0; c < count() && units_ < 0; ++c)
-      if (use(c) == Use::open && !is_ours() && is_single(c) && has_word(words(c), of_units)) units_ = c;
+      if (use(c) == Use::open && !is_ours() && is_single(c) && base::has_word(words(c), of_units)) units_ = c;
     if (units_ < 0) return;
     bool any = false;
     for (TableLines lines(import_, path_, form_, false); lines.next();) {
       const std::string_view cell = base::trim(lines.cells()[std::size_t(units_)]);
-      any = any || is_unit_of_time(cell);
-      if (cell.empty() || is_unit_of_time(cell) || is_summary(lines.cells().front())) continue;
+      any = any || base::is_unit_of_time(cell);
+      if (cell.empty() || base::is_unit_of_time(cell)) continue;
       units_ = -1;
       return;
     }
@@ -303,6 +288,53 @@ class Choice {
                                                        head_[std::size_t(units_)]));
     uses_[std::size_t(units_)] = Use::ignored;
     roles.units = tuples_.columns_of(units_).front();
+  }
+
+  // What is known of the program that wrote the table, if no option says otherwise.
+  void read_rule(TableRoles& roles) {
+    roles.rule = form_.rule;
+    if (form_.rule == nullptr) return;
+    const auto column = [&](std::string_view pattern) {
+      const int found = column_of(pattern, head_);
+      if (found < 0 || use(found) != Use::open || !is_single(found)) return -1;
+      uses_[std::size_t(found)] = Use::ignored;
+      return tuples_.columns_of(found).front();
+    };
+    roles.validity = column(form_.rule->validity);
+    roles.divisor = column(form_.rule->divisor);
+  }
+
+  bool has_given_parameters() const { return !import_.option("parameters").empty() || !form_.parameters.empty(); }
+
+  // The only column of times, as an option says, or the rule, or, of JSON, the names; "" if there may be several.
+  std::string time_column() const {
+    if (!import_.option("time").empty()) return std::string(import_.option("time"));
+    if (form_.records == nullptr || !import_.option("times-from").empty()) return "";
+    for (const std::string_view pattern : form_.rule == nullptr ? std::vector<std::string_view>{} : form_.rule->times) {
+      if (const int found = column_of(pattern, head_); found >= 0 && use(found) == Use::open)
+        return head_[std::size_t(found)];
+    }
+    if (!form_.is_json && form_.rule->times.empty()) return "";
+    std::vector<int> named, with_unit;
+    for (int c = 0; c < count(); ++c) {
+      if (use(c) != Use::open || !base::has_word(words(c), of_times) || is_another_measurement(c)) continue;
+      if (!is_single(c) || holds(c) == Holds::words) continue;
+      named.push_back(c);
+      if (unit_in(head_[std::size_t(c)])) with_unit.push_back(c);
+    }
+    const std::vector<int>& found = with_unit.empty() ? named : with_unit;
+    if (found.size() == 1) return head_[std::size_t(found.front())];
+    throw base::UserError(place_, fmt::format("which column is the time? option time=COLUMN; {}", described()));
+  }
+
+  // Marks the parameters of the rule that no option gives another use.
+  void mark_rule() {
+    if (!import_.option("parameters").empty()) return;
+    for (const std::string& name : form_.parameters) {
+      const auto found = std::find(head_.begin(), head_.end(), name);
+      Use& use = uses_[std::size_t(found - head_.begin())];
+      if (use == Use::open && name != import_.option("time")) use = Use::parameter;
+    }
   }
 
   void mark(std::string_view option, Use use) {
@@ -437,7 +469,7 @@ class Choice {
     for (int c = time + 1; c < count() && !has_fraction(c) && behind.size() < 16; ++c) {
       if (use(c) == Use::open && may_be_parameter(c)) behind.push_back(c);
     }
-    if (!import_.option("parameters").empty()) return parameters;
+    if (has_given_parameters()) return parameters;
     parameters = without_results(parameters);
     if (behind.empty()) return parameters;
     std::vector<int> chosen = parameters;
@@ -472,6 +504,61 @@ class Choice {
     return parameters;
   }
 
+  // Without numbers of trials: whole numbers that count the rows, or words and whole numbers of such a name, that
+  // differ in each row and are not needed to distinguish them.
+  std::vector<int> without_numbers_of_trials(std::vector<int> parameters) const {
+    constexpr std::size_t enough = 8;  // rows, to be counted by chance no longer
+    if (is_ours()) return parameters;
+    for (const int column : std::vector<int>(parameters)) {
+      const bool is_named_so = base::has_word(words(column), of_trials);
+      if (parameters.size() < 2 || !is_single(column) || has_fraction(column)) continue;
+      if (!is_named_so && !counts_rows(column)) continue;
+      std::size_t rows = 0;
+      if (different_rows({column}, rows) < rows || rows < 2) continue;
+      std::vector<int> others = parameters;
+      std::erase(others, column);
+      const std::size_t different = different_rows(others, rows);
+      if (is_named_so ? different > 1 : different == rows && rows >= enough) parameters = others;
+    }
+    return parameters;
+  }
+
+  bool counts_rows(int column) const {
+    double next = 0;
+    bool is_first = true;
+    for (TableLines lines(import_, path_, form_, false); lines.next(); is_first = false, ++next) {
+      const std::optional<double> number = number_in(lines.cells()[std::size_t(column)]);
+      if (!number || (!is_first && *number != next)) return false;
+      next = *number;
+    }
+    return true;
+  }
+
+  // What the first cell is that is a number.
+  enum class Holds { words, numbers, numbers_with_units };
+  Holds holds(int column) const {
+    for (TableLines lines(import_, path_, form_, false); lines.next();) {
+      const std::string_view cell = base::trim(lines.cells()[std::size_t(column)]);
+      if (number_in(cell)) return Holds::numbers;
+      if (seconds_with_unit(cell)) return Holds::numbers_with_units;
+    }
+    return Holds::words;
+  }
+
+  // Whether all values are negative, and not all the same mark of a failure: a tuner that only maximises wrote them.
+  bool is_negated(int column) const {
+    std::optional<double> first;
+    bool differ = false;
+    for (TableLines lines(import_, path_, form_, false); lines.next();) {
+      const std::optional<double> number = number_in(lines.cells()[std::size_t(column)]);
+      if (!number || !std::isfinite(*number)) continue;
+      if (*number >= 0) return false;
+      differ = differ || (first && *first != *number);
+      first = number;
+    }
+    return differ;
+  }
+
   // How many different values these columns and the workload's have together.
   std::size_t different_rows(const std::vector<int>& columns, std::size_t& rows) const {
     constexpr std::size_t most_rows = 10'000'000;  // that are looked at
@@ -495,6 +582,8 @@ class Choice {
     if (!is_single(column)) throw base::UserError(place_, fmt::format("column '{}' holds tuples, no times", name));
     TableRoles::Time time;
     time.column = tuples_.columns_of(column).front();
+    const double sign = is_named && !roles.is_inverse && is_negated(column) ? -1 : 1;
+    time.seconds = sign;
     time.platform = is_named ? import_.settings().platform : name;
     const std::string said(import_.option("unit"));
     if (roles.is_inverse) {
@@ -503,7 +592,7 @@ class Choice {
       return time;
     }
     const bool is_platform = roles.is_exported && column == count() - 1;  // its name says nothing of the values
-    if (!is_platform && import_.option("higher-is-better").empty() && says_more_is_better(name)) {
+    if (!is_platform && import_.option("higher-is-better").empty() && base::says_more_is_better(name)) {
       throw base::UserError(place_, fmt::format("column '{}' seems to hold values of which more is better; say so: "
                                                 "option higher-is-better=yes, or that they are times: option "
                                                 "higher-is-better=no",
@@ -513,11 +602,15 @@ class Choice {
       time.unit = fmt::format("units of column '{}'", head_[std::size_t(units_)]);
       return time;
     }
+    if (is_named && holds(column) == Holds::numbers_with_units) {
+      time.unit = "the units of their cells";
+      return time;
+    }
     const std::optional<std::string> in_head = is_platform ? std::nullopt : unit_in(name);
-    if (in_head && is_unit_of_time(*in_head)) {
+    if (in_head && base::is_unit_of_time(*in_head)) {
       time.unit = *in_head;
-      time.seconds = seconds_per(*in_head, place_);
-      if (!said.empty() && seconds_per(said, "option unit") != time.seconds) {
+      time.seconds = sign * base::seconds_per(*in_head, place_);
+      if (!said.empty() && sign * base::seconds_per(said, "option unit") != time.seconds) {
         throw base::UserError("option unit", fmt::format("'{}', but column '{}' names another unit", said, name));
       }
       return time;
@@ -528,14 +621,27 @@ class Choice {
                                                 "higher-is-better=yes",
                                                 *in_head, name));
     }
+    if (const std::string_view known = unit_of_rule(name); !known.empty() && said.empty()) {
+      time.unit = known;
+      time.seconds = sign * base::seconds_per(known, place_);
+      return time;
+    }
     if (said.empty() && !is_platform) {
       throw base::UserError(place_, fmt::format("nothing says the unit of the times in column '{}'; say it: option "
                                                 "unit=s (or ms, us, ns); {}",
                                                 name, described()));
     }
     time.unit = said.empty() ? "s" : said;
-    time.seconds = seconds_per(time.unit, "option unit");
+    time.seconds = sign * base::seconds_per(time.unit, "option unit");
     return time;
+  }
+
+  // For a column of times that the rule knows.
+  std::string_view unit_of_rule(const std::string& name) const {
+    if (form_.rule == nullptr) return "";
+    const bool is_known = std::any_of(form_.rule->times.begin(), form_.rule->times.end(),
+                                      [&](std::string_view pattern) { return is_of(pattern, name); });
+    return is_known ? form_.rule->unit : "";
   }
 
   void say(const std::vector<int>& times, const std::vector<int>& parameters, const TableRoles& roles) const {
@@ -546,9 +652,12 @@ class Choice {
       if (is_used || (roles.is_exported && c == 0)) continue;
       (use(c) == Use::open && is_measured(c) ? measured : rest).push_back(c);
     }
-    std::string text = fmt::format("{}: parameters: {}; {}: {} in {}", path_.filename().string(), names(parameters),
-                                   roles.is_inverse ? "values of which more is better" : "times", names(times),
-                                   roles.times.front().unit);
+    const std::string program =
+        form_.rule == nullptr || form_.rule->program.empty() ? "" : fmt::format("a table of {}; ", form_.rule->program);
+    std::string text = fmt::format("{}: {}parameters: {}; {}: {} in {}", path_.filename().string(), program,
+                                   names(parameters), roles.is_inverse ? "values of which more is better" : "times",
+                                   names(times), roles.times.front().unit);
+    if (roles.times.front().seconds < 0) text += ", all negated";
     if (const std::vector<int> workload = with(Use::workload); !workload.empty()) {
       text += "; workload: " + names(workload);
     }

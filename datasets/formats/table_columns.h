@@ -38,9 +38,12 @@ struct TableRoles {
     int column = 0;
     std::string platform;
     std::string unit;
-    double seconds = 1;  // per unit
+    double seconds = 1;  // per unit; negative: all values are negated times
   };
-  int units = -1;  // the column that has the unit of each row's times (Google Benchmark's time_unit), if there is one
+  // Columns, if there are any: of the unit of each row's times (Google Benchmark's time_unit), of what says that a row
+  // is good, and of what the times are divided by.
+  int units = -1, validity = -1, divisor = -1;
+  const TableRule* rule = nullptr;  // of the program that wrote the table
   std::vector<int> workload, configuration;
   std::string name;                              // of the workload: the file's, or the one that an option gives
   std::optional<codegen::Workload> computation;  // of all rows, if that one is a workload that we know
@@ -50,15 +53,13 @@ struct TableRoles {
 };
 
 // Decided by the options of the import, the platform's name, the names and the contents of the columns; a note says
-// what was decided. Columns that were measured (a spread, an energy, another time) are not parameters unless an option
+// what was decided. A program whose tables are known (table_rules.h) is named there; options say otherwise. Columns
+// that were measured (a spread, an energy, another time) are not parameters unless an option
 // says so. UserError that says which columns could have which role, and for times whose unit nothing says.
 TableRoles table_roles(Import& import, const std::filesystem::path& path, const Columns& columns, const Tuples& tuples,
                        const TableLines& lines);
 
-// Whether a row's name says that it sums up others, as Google Benchmark names what it computes of repetitions.
-bool is_summary(std::string_view name);
-
-// Whether the name of a column says that more of it is better.
-bool says_more_is_better(std::string_view name);
+// The seconds of a cell that is a number with its unit, "1,234.5 us"; nothing for other ones.
+std::optional<double> seconds_with_unit(std::string_view cell);
 
 }  // namespace graft::datasets::formats

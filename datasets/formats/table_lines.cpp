@@ -117,6 +117,7 @@ struct Fit {
   double numbers = 0;
   std::vector<std::vector<std::string>> rows;  // those lines
   bool has_first = false;                      // the first line is one of them
+  std::size_t first = 0;                       // the number of those in front of them
 };
 
 Fit fit_of(const std::vector<std::string>& lines, char separator) {
@@ -137,6 +138,7 @@ Fit fit_of(const std::vector<std::string>& lines, char separator) {
   }
   if (width == 0) return fit;
   fit.has_first = all.front().size() == width;
+  while (all[fit.first].size() != width) ++fit.first;
   std::size_t numbers = 0;
   for (std::vector<std::string>& cells : all) {
     if (cells.size() != width) continue;
@@ -177,6 +179,15 @@ bool first_line_is_head(const Fit& fit) {
     if (is_number(first[c]) ? 2 * numbers < others : !first[c].empty() && others > 0 && numbers == others) return true;
   }
   return false;
+}
+
+// Whether the first line is none of the table's, but a later one names its columns: words above numbers.
+bool names_columns_later(const Fit& fit) {
+  if (fit.has_first || fit.rows.size() < 2) return false;
+  const std::vector<std::string>& head = fit.rows.front();
+  const bool has_names =
+      std::none_of(head.begin(), head.end(), [](const std::string& cell) { return cell.empty() || is_number(cell); });
+  return has_names && std::any_of(fit.rows[1].begin(), fit.rows[1].end(), is_number);
 }
 
 char separator_named(std::string_view name) {
@@ -245,7 +256,9 @@ std::vector<std::string> csv_cells(std::string_view line, std::string_view place
   return cells;
 }
 
-TableForm table_form(Import& import, const std::filesystem::path& path) {
+namespace {
+
+TableForm lines_form(Import& import, const std::filesystem::path& path) {
   const std::vector<std::string> lines = first_lines(path);
   const std::string_view said = import.option("separator");
   TableForm form;
@@ -271,6 +284,10 @@ TableForm table_form(Import& import, const std::filesystem::path& path) {
   form.has_head = head ? *head : first_line_is_head(best);
 
   std::vector<std::string> notes;
+  if (form.has_head && names_columns_later(best)) {
+    form.before_head = std::int64_t(best.first);
+    notes.push_back(fmt::format("{} in front of the names of the columns left out", base::counted(best.first, "line")));
+  }
   if (said.empty() && form.separator != ',') {
     const auto used = std::find_if(separators.begin(), separators.end(),
                                    [&](const Separator& each) { return each.character == form.separator; });
@@ -285,6 +302,49 @@ TableForm table_form(Import& import, const std::filesystem::path& path) {
         "head=yes takes it for names)");
   }
   if (!notes.empty()) import.monitor().note(fmt::format("{}: {}", path.filename().string(), base::join(notes, "; ")));
+  return form;
+}
+
+// All lines in memory.
+TableRecords records_of(Import& import, const std::filesystem::path& path, const TableForm& form) {
+  constexpr std::size_t most_cells = std::size_t(1) << 24;
+  TableRecords records;
+  TableLines lines(import, path, form, true);
+  records.head = lines.head();
+  while (lines.next()) {
+    records.rows.push_back(lines.cells());
+    records.lines.push_back(lines.line());
+    if (records.rows.size() * records.head.size() > most_cells)
+      throw TooMuch(path.string(),
+                    fmt::format("more than {} cells; leave out the columns that do not matter", most_cells));
+  }
+  return records;
+}
+
+void use_rule(TableForm& form, TableRecords records, Import& import, const std::filesystem::path& path) {
+  if (form.rule != nullptr) form.parameters = use_rule(*form.rule, records, import, path.string());
+  form.records = std::make_shared<const TableRecords>(std::move(records));
+}
+
+}  // namespace
+
+TableForm table_form(Import& import, const std::filesystem::path& path) {
+  if (is_json(path)) {
+    TableForm form;
+    form.is_json = true;
+    TableRecords records = json_records(import, path);
+    form.rule = rule_for(records.head, records.keys, path.string());
+    if (records.rows.empty() && !import.first_skipped().empty()) throw base::UserError(import.first_skipped());
+    if (records.rows.empty())
+      throw base::UserError(path.string(),
+                            "is JSON without a list of maps; write a map for each configuration with its "
+                            "time, a line each (pandas: to_json(orient='records', lines=True))");
+    use_rule(form, std::move(records), import, path);
+    return form;
+  }
+  TableForm form = lines_form(import, path);
+  form.rule = rule_for(TableLines(import, path, form, false).head(), {}, path.string());
+  if (form.rule != nullptr) use_rule(form, records_of(import, path, form), import, path);
   return form;
 }
 
@@ -367,8 +427,14 @@ std::string_view TableLines::read_joined(std::vector<std::string>& cells) {
 }
 
 void TableLines::read_head() {
+  if (form_.records != nullptr) {
+    head_ = form_.records->head;
+    head_place_ = file() + ":1";
+    return;
+  }
   std::vector<std::string> comment, cells;
   std::string comment_place;
+  std::int64_t before = 0;
   while (next_line()) {
     const std::string_view text = base::trim(line_.text);
     if (text.starts_with('#')) {
@@ -380,8 +446,10 @@ void TableLines::read_head() {
       comment_place = place();
       continue;
     }
-    if (text.starts_with("{\"") || text.starts_with("[{")) {
-      fail("is JSON, not a table; import it as the format of the program that wrote it");
+    if (before < form_.before_head) {
+      ++before;
+      if (counts_) import_.ignore("line in front of the table", place());
+      continue;
     }
     if (const std::string_view problem = read_record(cells); !problem.empty()) fail(problem);
     const auto is_name = [](const std::string& cell) { return !cell.empty() && !is_number(cell); };
@@ -413,6 +481,12 @@ bool TableLines::is_comment() const {
 }
 
 bool TableLines::next() {
+  if (form_.records != nullptr) {
+    if (next_row_ == form_.records->rows.size()) return false;
+    cells_ = form_.records->rows[next_row_];
+    line_.number = form_.records->lines[next_row_++];
+    return true;
+  }
   if (is_pending_) {
     is_pending_ = false;
     return true;

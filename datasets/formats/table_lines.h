@@ -4,11 +4,14 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "datasets/formats/format.h"
+#include "datasets/formats/table_records.h"
+#include "datasets/formats/table_rules.h"
 
 namespace graft::datasets::formats {
 
@@ -19,10 +22,18 @@ struct TableForm {
   char separator = ',';
   bool has_decimal_comma = false;  // 12,5 is a number
   bool has_head = true;            // the first line that is not a comment names the columns
+  std::int64_t before_head = 0;    // lines in front of it that say something else
+  // For JSON, and for a program whose tables are known.
+  std::shared_ptr<const TableRecords> records = {};
+  bool is_json = false;
+  const TableRule* rule = nullptr;
+  std::vector<std::string> parameters = {};  // by the rule
 };
 // As the options separator, decimal and head say, else by the first lines: the separator by which most lines have
-// equally many cells; no head if the first line has numbers where the others have some. Notes what differs from plain
-// CSV. UserError for fractions that may as well be groups of digits ("12,345" alone).
+// equally many cells; no head if the first line has numbers where the others have some. Lines of other sizes in front
+// of a head are left out. Notes what differs from plain CSV. UserError for fractions that may as well be groups of
+// digits
+// ("12,345" alone), and for JSON that holds no records.
 TableForm table_form(Import& import, const std::filesystem::path& path);
 
 // Whether a text is a number, NaN and infinities among them.
@@ -36,7 +47,7 @@ bool is_number(std::string_view text);
 class TableLines {
  public:
   // Files are read several times: with `counts`, comments and broken lines are counted. UserError for a file without a
-  // line, and for JSON.
+  // line.
   TableLines(Import& import, const std::filesystem::path& path, const TableForm& form, bool counts);
 
   const TableForm& form() const { return form_; }
@@ -49,6 +60,7 @@ class TableLines {
   // As a LineReader has them, for the record.
   const std::string& file() const { return lines_.file(); }
   std::string place() const;
+  std::int64_t line() const { return line_.number; }
   [[noreturn]] void fail(std::string_view message) const;
   bool is_unfinished() const { return line_.is_unfinished; }
 
@@ -73,7 +85,8 @@ class TableLines {
   std::deque<Line> ahead_;  // lines that a quote was expected to end in
   std::vector<std::string> head_, cells_;
   std::string head_place_;
-  bool is_pending_ = false;  // the first record has been read with the head
+  bool is_pending_ = false;   // the first record has been read with the head
+  std::size_t next_row_ = 0;  // of form_.records
 };
 
 }  // namespace graft::datasets::formats

@@ -32,7 +32,8 @@ constexpr Signature signatures[] = {
     {0, "version https://git-lfs.github.com/"sv, "a pointer of git-lfs in place of the file",
      "fetch the file: git lfs pull"},
     {0, "SQLite format 3\0"sv, "a database of SQLite",
-     "write a table of it as CSV (sqlite3 -header -csv FILE 'select * from TABLE') and import that as table"},
+     "write a table of it as CSV (sqlite3 -header -csv FILE 'select * from TABLE') and import that as table; "
+     "configurations that are pickles in it, as OpenTuner's, are written by a script of the program's own classes"},
     {0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file",
      "a dataset of graft needs no import; write the rows of any other as CSV"},
     {0, "PK\x03\x04"sv, "a zip archive (workbooks of spreadsheets and .npz are such ones)",
@@ -87,9 +88,6 @@ std::optional<OtherKind> other_text(std::string_view begin) {
       return OtherKind{"a log of the autotuning of PyTorch's inductor", std::string(as_table)};
     return std::nullopt;
   }
-  if (has_any(text, {"\"library_build_type\""}))
-    return OtherKind{"results of Google Benchmark as JSON",
-                     "let it write CSV (--benchmark_format=csv), and import that as table"};
   if (has_any(text, {"\"configs_timings\""}))
     return OtherKind{"what Triton's autotuner keeps of one kernel", std::string(as_table)};
   if (has_any(text, {"\"child_paths\""}))

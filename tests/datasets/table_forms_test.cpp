@@ -186,26 +186,19 @@ TEST(TableForms, OtherMeasurementsAreNotParameters) {
   EXPECT_EQ(all.at("a").dataset.sketches.at(0)->arguments.size(), 1u);
 }
 
-// An index without a name distinguishes all rows, and is nothing that was chosen.
-// Google Benchmark's CSV: the unit may differ from row to row, how often a program ran follows from its time, and some
-// rows sum up others.
+// The unit may differ from row to row.
 TEST(TableForms, AColumnMayHaveTheUnits) {
-  const std::string head = "name,iterations,real_time,cpu_time,time_unit\n";
-  const std::string rows = "\"gemm/8\",1000,900.5,2.5,ns\n\"gemm/16\",100,3.5,3.5,us\n\"gemm/32\",10,1.25,1.5,ms\n";
-  const Table read =
-      table(head + rows + "\"gemm/32_mean\",3,7.5,7.5,ms\n\"gemm_BigO\",,0.5,0.5,N\n", {{"time", "real_time"}});
+  const std::string text = "tile,real_time,time_unit\n8,900.5,ns\n16,3.5,us\n32,1.25,ms\n64,2.5,N\n";
+  const Table read = table(text.substr(0, text.find("64")), {{"time", "real_time"}});
   EXPECT_EQ(seconds_of_rows(read), (std::vector<double>{900.5 * 1e-9, 3.5 * 1e-6, 1.25 * 1e-3}));
-  EXPECT_EQ(read.dataset.sketches.at(0)->arguments.size(), 1u);
-  // A program's own name may end like a statistic that Google Benchmark does not write.
-  const std::string maxima = "reduce_max,10,1.5,1.5,us\nreduce_min,10,2.5,2.5,us\n";
-  EXPECT_EQ(seconds_of_rows(table(head + maxima, {{"time", "real_time"}})).size(), 2u);
-  EXPECT_EQ(read.dataset.sketches.at(0)->arguments[0].name, "name");
-  EXPECT_TRUE(contains(refusal(head + rows, {{"time", "real_time"}, {"unit", "ms"}}),
+  EXPECT_EQ(columns_of(read), "columns $tile{8|16|32}\n");
+  EXPECT_TRUE(contains(refusal(text.substr(0, text.find("64")), {{"time", "real_time"}, {"unit", "ms"}}),
                        "option unit: column 'time_unit' has the unit of each row; leave the option out"));
   // A parameter may be called unit.
   EXPECT_EQ(seconds_of_rows(table("unit,time_ms\nalu,1.5\nfpu,2.5\n", {{"time", "time_ms"}})).size(), 2u);
 }
 
+// An index without a name distinguishes all rows, and is nothing that was chosen.
 TEST(TableForms, NumbersOfRowsAreNotParameters) {
   for (const char* name : {"", "Unnamed: 0"}) {
     const Table found = table(std::string(name) + ",tile,time_ms\n0,8,0.5\n1,8,0.25\n", {{"time", "time_ms"}});
@@ -275,9 +268,45 @@ TEST(TableForms, AnOptionNamesTheWorkload) {
   EXPECT_TRUE(contains(refused("\"matmul(m=8,n=8,k=8)\",shape"), "is a whole workload; leave the columns out"));
 }
 
+// So is the number of a trial, by its name or as it counts the rows; but not what alone distinguishes them.
+TEST(TableForms, NumbersOfTrialsAreNotParameters) {
+  const Options ms = {{"time", "time_ms"}};
+  EXPECT_EQ(columns_of(table("trial,tile,time_ms\n3,8,0.5\n1,16,0.25\n2,8,0.5\n", ms)), "columns $tile{8|16}\n");
+  EXPECT_EQ(columns_of(table("trial,tile,time_ms\n3,8,0.5\n1,8,0.25\n", ms)), "columns $trial{1|3} $tile{8}\n");
+  EXPECT_EQ(columns_of(
+                table("trial,tile,time_ms\n3,8,0.5\n1,16,0.25\n", {{"time", "time_ms"}, {"parameters", "trial,tile"}})),
+            "columns $trial{1|3} $tile{8|16}\n");
+  std::string counted = "n,tile,time_ms\n", sweep = "n,mode,time_ms\n";
+  for (int i = 0; i < 10; ++i) {
+    counted += fmt::format("{},{},{}.5\n", i, 8 + i * i % 11 + 20 * i, i);
+    sweep += fmt::format("{},fast,{}.5\n", i, i);
+  }
+  EXPECT_EQ(table(counted, ms).dataset.sketches.at(0)->arguments.size(), 1u);
+  EXPECT_EQ(table(sweep, ms).dataset.sketches.at(0)->arguments.size(), 2u);
+}
+
+TEST(TableForms, CellsMayHaveUnits) {
+  const Table read = table("tile;t\n8;1,234.5 us\n16;2.5 ms\n32;3 \xc2\xb5s\n", {{"time", "t"}});
+  EXPECT_EQ(seconds_of_rows(read), (std::vector<double>{1234.5 * 1e-6, 2.5 * 1e-3, 3 * 1e-6}));
+  EXPECT_TRUE(contains(read.notes, "times: t in the units of their cells")) << read.notes;
+  for (const char* cell : {"1,234 us", "1.5 m", "12 ticks", "1.5 GB/s", "0 us", "-1 us", "1.5 us 2", "fast"}) {
+    const std::string text = fmt::format("tile;t\n8;1.5 us\n16;{}\n", cell);
+    EXPECT_TRUE(contains(refusal(text, {{"time", "t"}}), "in:3: column 't': expected a time > 0")) << cell;
+  }
+}
+
+// Tuners that only maximise write negated times; a mark of failures is none.
+TEST(TableForms, TimesMayBeNegated) {
+  const Table read = table("tile,cost\n8,-0.5\n16,-0.25\n", {{"time", "cost"}, {"unit", "s"}});
+  EXPECT_EQ(seconds_of_rows(read), (std::vector<double>{0.5, 0.25}));
+  EXPECT_TRUE(contains(read.notes, "times: cost in s, all negated")) << read.notes;
+  for (const char* text : {"tile,cost\n8,-1\n16,-1\n", "tile,cost\n8,-1\n16,0.5\n"})
+    EXPECT_TRUE(contains(refusal(text, {{"time", "cost"}, {"unit", "s"}}), "in:2: column 'cost': expected a time > 0"));
+}
+
 TEST(TableForms, OtherFilesAreNamed) {
-  EXPECT_TRUE(
-      contains(refusal("{\"input\": [1], \"result\": [[0.5], 0]}\n", {{"unit", "s"}}), "in:1: is JSON, not a table"));
+  EXPECT_TRUE(contains(refusal("{\"input\": [1], \"config\": {}, \"result\": [[0.5], 0]}\n", {{"unit", "s"}}),
+                       "in: is a file of AutoTVM, not a table; import it as the format autotvm"));
 }
 
 }  // namespace

@@ -45,8 +45,6 @@ TEST(TextFile, OtherKindsAreNamedWithWhatToDo) {
        "as PyTorch's inductor keeps it", "table"},
       {"AUTOTUNE mm(64x64, 64x64)\n  triton_mm_3 0.0072 ms 100.0%\n", "a log of the autotuning of PyTorch's inductor",
        "table"},
-      {R"({"context": {"date": "2024", "library_build_type": "release"}, "benchmarks": []})",
-       "results of Google Benchmark", "--benchmark_format=csv"},
       {std::string("\x80\x04\x95\0"sv), "a pickle of Python", "CSV"},
       {"\n<!DOCTYPE html>\n<html lang=\"en\">", "a web page", "download the file itself"},
       {std::string("tile\0\x01\x02time"sv), "not text", "text"},

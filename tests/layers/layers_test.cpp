@@ -201,7 +201,7 @@ TEST(Layers, LibrariesNameNoFlags) {
   const std::set<std::string> of_other_programs = {"codegen/machine/link.cpp",      "tasks/board.cpp",
                                                    "tasks/modelled/modelled.cpp",   "study/flows/code_runner.cpp",
                                                    "study/flows/collect.cpp",       "study/experiments/run.cpp",
-                                                   "datasets/formats/text_file.cpp"};
+                                                   "datasets/formats/table_rules.cpp"};
   const std::set<std::string> of_command_lines = {"codegen/machine/cpuinfo.cpp",
                                                   "datasets/status_texts.cpp",  // "graft inspect WORKLOAD --space FILE"
                                                   "study/flows/rounds.cpp"};

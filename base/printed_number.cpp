@@ -1,4 +1,4 @@
-#include "tasks/printed_number.h"
+#include "base/printed_number.h"
 
 #include <fmt/format.h>
 
@@ -10,14 +10,14 @@
 #include <limits>
 #include <system_error>
 
-namespace graft::tasks {
+namespace graft::base {
 namespace {
 
 constexpr std::string_view unbroken_blanks[] = {"\xc2\xa0", "\xe2\x80\xaf", "\xe2\x80\x89"};
 constexpr std::string_view minus = "\xe2\x88\x92";
 
 bool is_digit(std::string_view text, std::size_t at) {
-  return tasks::is_digit(at_or_end(text, at));
+  return base::is_digit(at_or_end(text, at));
 }
 bool is_letter(std::string_view text, std::size_t at) {
   return std::isalpha((unsigned char)at_or_end(text, at)) != 0;
@@ -226,4 +226,4 @@ std::optional<PrintedNumber> number_at(std::string_view text, Among among) {
   return number;
 }
 
-}  // namespace graft::tasks
+}  // namespace graft::base

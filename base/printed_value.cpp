@@ -1,4 +1,4 @@
-#include "tasks/printed_value.h"
+#include "base/printed_value.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 
-namespace graft::tasks {
+namespace graft::base {
 namespace {
 
 constexpr std::string_view plus_minus[] = {"\xc2\xb1", "+/-", "+-"};
@@ -57,7 +57,7 @@ bool add_duration(std::string_view text, PrintedValue& value) {
     at += more->length;
   }
   if (count < 2) return false;
-  value.number = sum, value.unit = base::Unit{"s", 1}, value.end = end;
+  value.number = sum, value.unit = Unit{"s", 1}, value.end = end;
   return true;
 }
 
@@ -87,7 +87,7 @@ void read_unit(std::string_view text, std::size_t begin, std::string_view quanti
   if (at_or_end(text, first) == '[' || at_or_end(text, first) == '(') {
     const std::size_t close = text.find(text[first] == '[' ? ']' : ')', first);
     if (close == std::string_view::npos) return;
-    value.unit = base::unit_named(text.substr(first + 1, close - first - 1));
+    value.unit = unit_named(text.substr(first + 1, close - first - 1));
     if (value.unit) value.end = close + 1;
     return;
   }
@@ -99,8 +99,8 @@ void read_unit(std::string_view text, std::size_t begin, std::string_view quanti
   const bool goes_on = is_digit(at_or_end(text, end)) || at_or_end(text, end) == '_';
   const bool is_height = word == "h" && !is_attached && is_digit(at_or_end(text, skip_blank(text, end)));
   const std::string whole = with_per(text, end, word);
-  std::optional<base::Unit> unit = goes_on || is_height ? std::nullopt : base::unit_named(whole);
-  if (word == "min" && is_attached) unit = base::Unit{"s", 60};
+  std::optional<Unit> unit = goes_on || is_height ? std::nullopt : unit_named(whole);
+  if (word == "min" && is_attached) unit = Unit{"s", 60};
   if (unit) {
     const bool is_next_name = !is_attached && !quantity.empty() && unit->quantity != quantity &&
                               unit->quantity.find_first_of("/JWB") != std::string::npos &&
@@ -110,7 +110,7 @@ void read_unit(std::string_view text, std::size_t begin, std::string_view quanti
     return;
   }
   const std::size_t slash = word.find('/');
-  const bool is_of_units = slash != std::string::npos && base::unit_named(word.substr(0, slash));
+  const bool is_of_units = slash != std::string::npos && unit_named(word.substr(0, slash));
   constexpr std::string_view cut_units = "mMkKGTunpdh";
   const bool may_be_unit = word == "min" || is_of_units || whole != word ||
                            (word.size() == 1 && cut_units.find(word.front()) != std::string_view::npos);
@@ -150,13 +150,13 @@ std::size_t unit_end(std::string_view text, std::size_t at) {
   }
 }
 
-std::optional<base::Unit> unit_in(std::string_view text) {
-  text = base::trim(text);
+std::optional<Unit> unit_in(std::string_view text) {
+  text = trim(text);
   for (const std::string_view before : {"in ", "unit: ", "units: "}) {
-    if (text.starts_with(before)) text = base::trim(text.substr(before.size()));
+    if (text.starts_with(before)) text = trim(text.substr(before.size()));
   }
   if (text == "min") return std::nullopt;
-  return base::unit_named(text.substr(0, text.find(',')));
+  return unit_named(text.substr(0, text.find(',')));
 }
 
 std::optional<PrintedValue> value_at(std::string_view text, std::size_t at, std::string_view quantity, Among among) {
@@ -195,17 +195,17 @@ PrintedList list_at(std::string_view text, std::size_t at, std::string_view quan
   bool has_wide = false, has_narrow = false;
   for (std::size_t comma = inside.find(',', at); comma != std::string_view::npos; comma = inside.find(',', comma + 1))
     (is_digit(at_or_end(inside, comma + 1)) ? has_narrow : has_wide) = true;
-  const std::optional<PrintedNumber> whole = number_at(base::trim(inside.substr(at + 1)));
-  const bool is_one = has_narrow && whole && whole->length == base::trim(inside.substr(at + 1)).size();
+  const std::optional<PrintedNumber> whole = number_at(trim(inside.substr(at + 1)));
+  const bool is_one = has_narrow && whole && whole->length == trim(inside.substr(at + 1)).size();
   if (is_one || (has_wide && has_narrow)) {
     list.doubt = doubtful(text, at, end + 1, "is one number or more");
     return list;
   }
   try {
-    const base::Document numbers = base::parse_json(fmt::format("[{}]", inside.substr(at + 1)), "list");
-    for (const base::Document& each : numbers.as_list()) list.values.push_back({each.as_number(), {}, end});
+    const Document numbers = parse_json(fmt::format("[{}]", inside.substr(at + 1)), "list");
+    for (const Document& each : numbers.as_list()) list.values.push_back({each.as_number(), {}, end});
     return list;
-  } catch (const base::UserError&) {
+  } catch (const UserError&) {
     list.values.clear();  // not as JSON has it
   }
   for (std::size_t next = at + 1;;) {
@@ -224,4 +224,4 @@ PrintedList list_at(std::string_view text, std::size_t at, std::string_view quan
   return list;
 }
 
-}  // namespace graft::tasks
+}  // namespace graft::base

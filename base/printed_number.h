@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace graft::tasks {
+namespace graft::base {
 
 struct PrintedNumber {
   double value = 0;
@@ -33,4 +33,4 @@ bool is_digit(char c);
 // Bytes of the blank that `text` begins with: spaces and tabs, and those of Unicode that do not break; 0: none.
 std::size_t blank_at(std::string_view text);
 
-}  // namespace graft::tasks
+}  // namespace graft::base

@@ -8,14 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/printed_number.h"
 #include "base/units.h"
-#include "tasks/printed_number.h"
 
-namespace graft::tasks {
+namespace graft::base {
 
 struct PrintedValue {
   double number = 0;
-  std::optional<base::Unit> unit = {};
+  std::optional<Unit> unit = {};
   std::size_t end = 0;  // in the text
   std::string doubt = {};
   bool has_decimal_comma = false;
@@ -34,9 +34,9 @@ struct PrintedList {
 PrintedList list_at(std::string_view text, std::size_t at, std::string_view quantity);
 
 // The unit that the text is, with words around it ("in ms", "ms, lower is better"); nullopt for other texts.
-std::optional<base::Unit> unit_in(std::string_view text);
+std::optional<Unit> unit_in(std::string_view text);
 
 // Where the word ends that begins here: letters, "%", and a '/' between them.
 std::size_t unit_end(std::string_view text, std::size_t at);
 
-}  // namespace graft::tasks
+}  // namespace graft::base
