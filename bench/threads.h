@@ -6,18 +6,18 @@
 
 #include "bench/library.h"
 
+struct graft_pool;  // codegen/deployed/graft_pool.h
+
 namespace graft::bench {
 
 // `threads` - 1 threads that wait for work, and the caller. Nested loops run in order.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads);
-  ~ThreadPool();
-  Parallel parallel();  // valid while the pool lives; one caller at a time
+  Parallel parallel();  // valid while the pool lives
 
  private:
-  class State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<graft_pool, void (*)(graft_pool*)> pool_;
 };
 
 }  // namespace graft::bench

@@ -5,9 +5,10 @@
 //   graft::write(graft::compile({answer}), "lib");
 //
 // Values only: arguments are copied, results hold nothing open. The requests are those of the program: a
-// run that `graft tune` began is continued here, and the other way round. Make one call at a time in a process, because
-// anything else that runs disturbs measurements. Nothing is printed. All failures throw Error. A whole project that
-// uses it: docs/guides/use-as-a-library.md. Needs C++20; the libraries that compile makes need C99 or C++17.
+// run that `graft tune` began is continued here, and the other way round. Calls may come from several threads, but
+// measure one thing at a time, because anything else that runs disturbs times. Nothing is printed. All failures throw
+// Error. A whole project that uses it: docs/guides/use-as-a-library.md. Needs C++20; the libraries that compile makes
+// need C99 or C++17.
 #pragma once
 
 #if __cplusplus < 202002L

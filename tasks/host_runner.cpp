@@ -468,6 +468,10 @@ class HostRunner::State {
   double reference_start_ = 0;    // what the reference kernel took when this run began
 };
 
+bool HostRunner::takes(const codegen::Sequence& sequence) {
+  return sequence.inputs.size() + sequence.outputs.size() <= wire::most_parameters;
+}
+
 HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_reference)
     : state_(std::make_unique<State>(settings, std::move(make_reference))) {
   require(settings.repetitions >= 0 && settings.repetitions <= wire::most_seconds, "repetitions",

@@ -66,6 +66,7 @@ class HostRunner {
   // machine. UserError for inputs of other sizes, and for more inputs and outputs than the worker takes.
   SequenceRun run(const codegen::Sequence& sequence, const std::vector<std::string>& inputs,
                   base::Monitor* monitor = nullptr);
+  static bool takes(const codegen::Sequence& sequence);  // whether its inputs and outputs are not too many
 
  private:
   class State;

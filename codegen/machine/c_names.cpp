@@ -56,7 +56,7 @@ constexpr std::string_view headers[] = {
     "assert", "complex", "ctype",  "errno",  "fenv",        "float",   "inttypes",      "iso646",  "limits",
     "locale", "math",    "setjmp", "signal", "stdalign",    "stdarg",  "stdatomic",     "stdbool", "stdckdint",
     "stddef", "stdint",  "stdio",  "stdlib", "stdnoreturn", "string",  "strings",       "tgmath",  "threads",
-    "time",   "uchar",   "unistd", "wchar",  "wctype",      "pthread", "graft_parallel"};
+    "time",   "uchar",   "unistd", "wchar",  "wctype",      "pthread", "graft_parallel", "graft_pool"};
 
 template <std::size_t count>
 bool has(const std::string_view (&list)[count], std::string_view name) {

@@ -534,16 +534,17 @@ std::map<std::string, std::string> library_files(const Library& library, Library
   auto linked = link_relocatable({parts.begin(), parts.end()});
   if (!linked) throw base::Failure(linked.reason().text);
   const std::string code = format == LibraryFormat::object ? library.name + ".o" : fmt::format("lib{}.a", library.name);
-  files[library.name + ".h"] = header_text(interface);
+  std::int64_t threads = 1;
+  for (const Interface::Function& function : interface.functions) threads = std::max(threads, function.threads);
+  add_headers(library.name, header_text(interface), threads, files);
   files[library.name + ".json"] = to_document(interface, code).to_pretty_json() + "\n";
-  files["graft_parallel.h"] = parallel_header_text();
   if (format == LibraryFormat::object) {
     files[code] = std::move(linked).value();
     return files;
   }
   files[code] = archive(library.name + ".o", *linked);
   files[library.name + ".pc"] = pkg_config_text(interface.name, interface.platform_names());
-  files[library.name + "Config.cmake"] = cmake_config_text(interface.name, code);
+  files[library.name + "Config.cmake"] = cmake_config_text(interface.name, code, threads);
   return files;
 }
 

@@ -285,7 +285,7 @@ static inline void graft_openmp_for(void* context, void (*body)(void*, int64_t),
 #include <thread>
 #include <vector>
 namespace graft {
-/* On threads that live for one loop: for kernels of milliseconds. A pool of your own is faster. */
+/* On threads that live for one loop: for kernels of milliseconds. Those of graft_pool.h stay. */
 inline void threads_for(void*, void (*body)(void*, int64_t), void* closure, int64_t n) {
   std::vector<std::thread> threads;
   for (int64_t i = 1; i < n; ++i) threads.emplace_back(body, closure, i);
@@ -299,6 +299,15 @@ inline void threads_for(void*, void (*body)(void*, int64_t), void* closure, int6
 )";
 }
 
+void add_headers(const std::string& name, std::string header, std::int64_t threads,
+                 std::map<std::string, std::string>& files) {
+  files[name + ".h"] = std::move(header);
+  files["graft_parallel.h"] = parallel_header_text();
+  if (threads <= 1) return;
+  files["graft_pool.h"] = pool_header_text();
+  files["graft_pool.c"] = pool_source_text();
+}
+
 std::string pkg_config_text(const std::string& name, const std::string& platform) {
   return fmt::format(
       "prefix=${{pcfiledir}}\n\nName: {0}\nDescription: kernels for {1}, made by graft\nVersion: 1\n"
@@ -306,16 +315,27 @@ std::string pkg_config_text(const std::string& name, const std::string& platform
       name, platform);
 }
 
-std::string cmake_config_text(const std::string& name, const std::string& code) {
+std::string cmake_config_text(const std::string& name, const std::string& code, std::int64_t threads) {
+  const std::string pool =
+      "if(NOT TARGET graft::pool)\n"
+      "  include(CMakeFindDependencyMacro)\n"
+      "  find_dependency(Threads)\n"
+      "  add_library(graft::pool INTERFACE IMPORTED)\n"
+      "  set_target_properties(graft::pool PROPERTIES\n"
+      "    INTERFACE_SOURCES \"${CMAKE_CURRENT_LIST_DIR}/graft_pool.c\"\n"
+      "    INTERFACE_INCLUDE_DIRECTORIES \"${CMAKE_CURRENT_LIST_DIR}\"\n"
+      "    INTERFACE_LINK_LIBRARIES Threads::Threads)\n"
+      "endif()\n";
   return fmt::format(
-      "# find_package({0} CONFIG PATHS this folder) gives the target {0}::{0}.\n"
-      "if(NOT TARGET {0}::{0})\n"
-      "  add_library({0}::{0} STATIC IMPORTED)\n"
-      "  set_target_properties({0}::{0} PROPERTIES\n"
-      "    IMPORTED_LOCATION \"${{CMAKE_CURRENT_LIST_DIR}}/{1}\"\n"
-      "    INTERFACE_INCLUDE_DIRECTORIES \"${{CMAKE_CURRENT_LIST_DIR}}\")\n"
-      "endif()\n",
-      name, code);
+             "# find_package({0} CONFIG PATHS this folder) gives the target {0}::{0}{2}.\n"
+             "if(NOT TARGET {0}::{0})\n"
+             "  add_library({0}::{0} STATIC IMPORTED)\n"
+             "  set_target_properties({0}::{0} PROPERTIES\n"
+             "    IMPORTED_LOCATION \"${{CMAKE_CURRENT_LIST_DIR}}/{1}\"\n"
+             "    INTERFACE_INCLUDE_DIRECTORIES \"${{CMAKE_CURRENT_LIST_DIR}}\")\n"
+             "endif()\n",
+             name, code, threads > 1 ? ", and graft::pool, which adds graft_pool.c to a program in C" : "") +
+         (threads > 1 ? pool : "");
 }
 
 }  // namespace graft::codegen

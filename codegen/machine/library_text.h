@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,14 @@ struct SequenceInterface {
 std::string header_text(const Interface& interface);  // NAME.h
 std::string header_text(const SequenceInterface& interface);
 std::string parallel_header_text();  // graft_parallel.h
+std::string pool_header_text();      // graft_pool.h, of codegen/deployed
+std::string pool_source_text();      // graft_pool.c
+
+// The files for C of a library or a sequence that may use that many threads; `name`: the header's.
+void add_headers(const std::string& name, std::string header, std::int64_t threads,
+                 std::map<std::string, std::string>& files);
 std::string pkg_config_text(const std::string& name, const std::string& platform);
-std::string cmake_config_text(const std::string& name, const std::string& code);  // `code`: the archive's name
+// `code`: the archive's name.
+std::string cmake_config_text(const std::string& name, const std::string& code, std::int64_t threads);
 
 }  // namespace graft::codegen

@@ -379,10 +379,10 @@ std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryForm
 
   const std::string& name = sequence.name;
   const std::string code = format == LibraryFormat::object ? name + ".o" : fmt::format("lib{}.a", name);
+  const std::int64_t threads = threads_of(sequence);
   std::map<std::string, std::string> files;
-  files[name + ".h"] = header_text(interface);
+  add_headers(name, header_text(interface), threads, files);
   files[name + ".json"] = sequence_document(sequence, interface, code).to_pretty_json() + "\n";
-  files["graft_parallel.h"] = parallel_header_text();
   if (!interface.weights_file.empty()) files[interface.weights_file] = std::move(sequence.weights);
   sequence.weights = {};
   if (format == LibraryFormat::object) {
@@ -391,7 +391,7 @@ std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryForm
   }
   files[code] = archive(name + ".o", *linked);
   files[name + ".pc"] = pkg_config_text(name, sequence.platform);
-  files[name + "Config.cmake"] = cmake_config_text(name, code);
+  files[name + "Config.cmake"] = cmake_config_text(name, code, threads);
   return files;
 }
 

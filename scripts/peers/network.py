@@ -7,7 +7,7 @@
 FOLDER is what `graft compile RUN --out FOLDER --export` made of a tuned network. Contenders that are not installed are left
 out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
-without graft); with --json one object. On several cores graft's kernels get a parallel_for of OpenMP (cc -fopenmp);
+without graft); with --json one object. On several cores graft's kernels run on the threads of graft_pool.c;
 tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are
 compared with the first contender's before anything is timed. --searches adds the times of all rounds to a file that
 `graft experiment run networks --from FILE` reads, under the model's name and the host's.
@@ -31,15 +31,6 @@ os.environ["GOMP_SPINCOUNT"] = "20000"  # idle threads wait, and leave the cores
 import numpy as np  # noqa: E402
 
 RESAMPLES = 2000
-
-PARALLEL_FOR = """
-#include <stdint.h>
-void parallel_for(void* threads, void (*body)(void*, int64_t), void* closure, int64_t n) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads((int)(intptr_t)threads)
-  for (int64_t i = 0; i < n; ++i) body(closure, i);
-}
-"""
-
 
 def parsed_shapes(texts):
     shapes = {}
@@ -120,12 +111,11 @@ def graft_of(folder, inputs, flags):
         subprocess.run(["cc", "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", f"{folder}/{is_['code']}",
                         "-Wl,--no-whole-archive"], check=True)
         function = getattr(ctypes.CDLL(shared), is_["run"]["symbol"])
-        if flags.threads > 1:
-            source = pathlib.Path(temporary, "parallel_for.c")
-            source.write_text(PARALLEL_FOR)
-            subprocess.run(["cc", "-O2", "-fopenmp", "-shared", "-fPIC", "-o", f"{temporary}/threads.so", source],
-                           check=True)
-            parallel_for = ctypes.CDLL(f"{temporary}/threads.so").parallel_for
+        if flags.threads > 1 and is_["threads"] > 1:
+            subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-DGRAFT_POOL_API=", "-o", f"{temporary}/pool.so",
+                            f"{folder}/graft_pool.c", "-pthread"], check=True)
+            pool = ctypes.CDLL(f"{temporary}/pool.so")
+            pool.graft_pool_start.restype = ctypes.c_void_p
 
     def aligned(content):
         buffer = np.empty(content.nbytes + is_["alignment"], np.uint8)
@@ -143,8 +133,9 @@ def graft_of(folder, inputs, flags):
     if is_["weights"]:
         memory["weights"] = aligned(np.fromfile(f"{folder}/{is_['weights']}", np.uint8))
     threads = {}  # without a parallel_for: the calling thread alone
-    if flags.threads > 1:
-        threads = {"parallel_for": ctypes.cast(parallel_for, ctypes.c_void_p).value, "context": flags.threads}
+    if flags.threads > 1 and is_["threads"] > 1:
+        threads = {"parallel_for": ctypes.cast(pool.graft_pool_for, ctypes.c_void_p).value,
+                   "context": pool.graft_pool_start(flags.threads)}
     addresses = [tensors[argument["argument"]].ctypes.data if argument["kind"] == "tensor"
                  else memory[argument["kind"]].ctypes.data if argument["kind"] in memory
                  else threads.get(argument["kind"]) for argument in is_["run"]["arguments"]]

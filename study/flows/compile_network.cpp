@@ -15,6 +15,7 @@
 #include "graph/inputs.h"
 #include "graph/reference.h"
 #include "study/flows/code_runner.h"
+#include "tasks/host_runner.h"
 #include "tasks/remote.h"
 
 namespace graft::study {
@@ -68,6 +69,29 @@ tasks::ProgramRun run_on(const CodeRunner& runner, const codegen::Sequence& sequ
     throw base::Failure(
         fmt::format("{}: {}: {}", place, datasets::name_of(run.measurement.status), run.measurement.reason));
   return run;
+}
+
+// The same on the threads that its kernels may use, which the worker of this machine has.
+tasks::ProgramRun run_on_threads(const codegen::Sequence& sequence, const Inputs& inputs,
+                                 const RunNetworkRequest& request, const std::string& place, base::Monitor& monitor) {
+  tasks::ProgramRun all;
+  std::int64_t left = request.repetitions;
+  do {
+    tasks::MeasureSettings settings;
+    settings.repetitions = int(std::min<std::int64_t>(left, tasks::most_repetitions));
+    if (request.minimum_seconds > 0) settings.minimum_seconds = request.minimum_seconds;
+    settings.timeout_seconds = std::chrono::duration<double>(most_time).count();
+    tasks::SequenceRun run = tasks::HostRunner(settings).run(sequence, bytes_of(sequence, inputs), &monitor);
+    if (run.measurement.status != datasets::Status::ok)
+      throw base::Failure(
+          fmt::format("{}: {}: {}", place, datasets::name_of(run.measurement.status), run.measurement.reason));
+    run.measurement.seconds.insert(run.measurement.seconds.begin(), all.measurement.seconds.begin(),
+                                   all.measurement.seconds.end());
+    all.measurement = std::move(run.measurement);
+    all.outputs = base::join(run.outputs, "");
+    left -= settings.repetitions;
+  } while (left > 0);
+  return all;
 }
 
 // `outputs`: what the program itself wrote. They must be those of the same calls without a common arena.
@@ -186,9 +210,12 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
     inputs.bytes[name] = bytes_of(array, at->dtype);
     inputs.numbers[name] = codegen::Elements(codegen::numbers_from(inputs.bytes[name], at->dtype));
   }
+  const bool on_threads = runner.check == "host" && codegen::signature(program.sequence).threads > 1 &&
+                          tasks::HostRunner::takes(program.sequence);
   const tasks::ProgramRun run =
-      run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
-             tuned.model.string(), monitor);
+      on_threads ? run_on_threads(program.sequence, inputs, request, tuned.model.string(), monitor)
+                 : run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
+                          tuned.model.string(), monitor);
   NetworkRun out;
   out.where = runner.check;
   out.seconds = run.measurement.seconds;

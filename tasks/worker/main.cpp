@@ -25,7 +25,7 @@
 
 #include "base/float16.h"
 #include "base/within.h"
-#include "tasks/worker/pool.h"
+#include "codegen/deployed/graft_pool.h"
 #include "tasks/worker/wire.h"
 
 namespace {
@@ -39,8 +39,8 @@ constexpr std::size_t huge_page = std::size_t(2) << 20;
 constexpr std::size_t guard_bytes = std::size_t(256) << 10;
 constexpr unsigned char canary = 0xa5;
 
-using graft::tasks::Pool;
-using ParallelFor = void (*)(void* context, Pool::Body body, void* closure, std::int64_t n);
+using Body = void (*)(void* closure, std::int64_t index);
+using ParallelFor = void (*)(void* context, Body body, void* closure, std::int64_t n);
 using Prepare = void (*)(void* const* buffers, void* prepared, void* scratch);
 using Run = void (*)(void* const* buffers, const void* prepared, void* scratch, ParallelFor, void* context);
 
@@ -54,8 +54,12 @@ double thread_seconds() {
 }
 
 // The threads of the candidate at hand. The pool is started by the first one that wants more than one.
-Pool pool;
+graft_pool* pool = nullptr;
+int pool_threads = 1;
 bool on_pool = false;
+constexpr int most_helpers = 256;
+std::atomic<pthread_t> helper[most_helpers];  // those that have been in a body, 0 after the last one
+std::atomic<int> helpers{0};
 // What limits and times are in.
 double clock_seconds() {
   return on_pool ? seconds_on(CLOCK_MONOTONIC) : thread_seconds();
@@ -69,7 +73,7 @@ std::size_t round_up(std::size_t value, std::size_t multiple) {
 
 thread_local sigjmp_buf guard_place;
 thread_local volatile sig_atomic_t guard_armed = 0;
-thread_local bool is_main = false;
+thread_local bool is_main = false, is_known = false;
 double guard_stop = 0;                      // clock_seconds() at which the guarded call ends with SIGALRM
 volatile std::uintptr_t fault_address = 0;  // of the latest segmentation fault or bus error; 0: the kernel does not say
 timer_t guard_timer;
@@ -84,8 +88,8 @@ std::atomic<int> helper_fault{0};  // the signal of one that had to leave its bo
 // Helpers use the stack that the main thread is about to leave: they must be out of their bodies first.
 void recall_helpers() {
   leaving.store(true);
-  while (!pool.idle()) {
-    pool.each_helper([](pthread_t helper) { pthread_kill(helper, leave_signal); });
+  while (graft_pool_leave(pool) != 0) {
+    for (int i = 0; i < most_helpers && helper[i].load() != 0; ++i) pthread_kill(helper[i].load(), leave_signal);
     const timespec moment{0, 50000};
     nanosleep(&moment, nullptr);
   }
@@ -184,13 +188,15 @@ sigset_t helper_signals() {
 }
 
 struct Job {
-  Pool::Body body;
+  Body body;
   void* closure;
 };
 // A body on a thread of the pool; the main thread is guarded already.
 void guarded_body(void* closure, std::int64_t index) {
   const Job& job = *static_cast<const Job*>(closure);
   if (is_main) return job.body(job.closure, index);
+  if (!is_known) helper[helpers.fetch_add(1)].store(pthread_self());
+  is_known = true;
   // Without the signal mask, which costs a system call each time: what handlers that were left block is undone here.
   if (const int number = sigsetjmp(guard_place, 0)) {
     const sigset_t signals = helper_signals();
@@ -204,25 +210,28 @@ void guarded_body(void* closure, std::int64_t index) {
 }
 
 // What kernels are given.
-void parallel_for(void*, Pool::Body body, void* closure, std::int64_t n) {
+void parallel_for(void*, Body body, void* closure, std::int64_t n) {
   Job job{body, closure};
-  if (on_pool) return pool.run(guarded_body, &job, n);
-  for (std::int64_t i = 0; i < n; ++i) body(closure, i);
+  graft_pool_for(on_pool ? pool : nullptr, guarded_body, &job, n);
 }
 
 // Threads for a candidate that needs them; false if there are none.
 bool use_threads(int threads) {
   on_pool = threads > 1;
-  if (!on_pool || pool.threads() == threads) return true;
+  if (!on_pool || pool_threads == threads) return true;
+  graft_pool_stop(pool);
+  helpers.store(0);
+  for (std::atomic<pthread_t>& each : helper) each.store(0);
   // Helpers inherit what is blocked here.
   sigset_t all, before;
   const sigset_t theirs = helper_signals();
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_sigmask(SIG_UNBLOCK, &theirs, nullptr);
-  const bool started = pool.start(threads);
+  pool = graft_pool_start(threads);
+  pool_threads = pool != nullptr ? threads : 1;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
+  return pool != nullptr;
 }
 
 const char* fault_name(int number) {

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <thread>
+#include <tuple>
 
 #include "tests/base/support.h"
 
@@ -158,7 +160,8 @@ TEST(Graft, AModelIsAdapted) {
   TuneSettings with = few(folder / "run");
   with.model = adapted.model;
   EXPECT_EQ(tune(small, platform, with).trials, 4);
-  EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second, "workloads, from: nothing to adapt to; name workloads to measure, or runs");
+  EXPECT_EQ(error_of([&] { adapt(Model(), platform, {}, folder / "none.h5"); }).second,
+            "workloads, from: nothing to adapt to; name workloads to measure, or runs");
 }
 
 // The fields of the structs are settings of the tables, with the same defaults; `more` has all of them.
@@ -244,6 +247,24 @@ TEST(Graft, AnswersOfRunsAndOfALibraryOfAnswersAreCompiled) {
   EXPECT_TRUE(one.files.contains("libkernels.a"));
   const auto twice = error_of([&] { compile({found, known}); });
   EXPECT_NE(twice.second.find("a second run of"), std::string::npos) << twice.second;
+}
+
+TEST(Graft, CallsAtTheSameTimeGiveWhatTheyGiveAlone) {
+  const base::Folder folder;
+  const Platform platform("native:v2");
+  TuneSettings settings = few(folder / "run");
+  settings.timing.repetition_seconds = 1e-4;
+  const Answer answer = tune(small, platform, settings);
+  const auto all = [&] {
+    return std::tuple(compile({answer}).files, predict(Model("analytic"), small, platform, {answer.schedule}),
+                      encode(small, platform, {answer.schedule}), Search(small, platform, {Model("scratch")}).ask(3));
+  };
+  const auto alone = all();
+  std::vector<std::thread> threads;
+  std::vector<int> equal(3);
+  for (int& mine : equal) threads.emplace_back([&] { mine = all() == alone; });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, std::vector<int>(3, 1));
 }
 
 }  // namespace

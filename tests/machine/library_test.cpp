@@ -158,8 +158,9 @@ void use(const Library& library, const std::vector<std::string>& flags, const st
   const base::Folder folder;
   write(library_files(library, LibraryFormat::library), folder);
   base::replace_file(folder / ("user." + language), user);
-  std::vector<std::string> command = {language == "c" ? "cc" : "c++", "-Wall", "-Wextra", "-Werror", "-pedantic"};
-  command.insert(command.end(), flags.begin(), flags.end());
+  std::vector<std::string> command = {language == "c" ? "cc" : "c++", "-Wall", "-Wextra", "-Werror", "-pedantic",
+                                      "-I" + folder.path().string()};
+  for (const std::string& flag : flags) command.push_back(flag.ends_with(".c") ? (folder / flag).string() : flag);
   command.insert(command.end(), {"-o", (folder / "user").string()});
   command.push_back((folder / ("user." + language)).string());
   command.push_back((folder / "libsmall.a").string());
@@ -187,6 +188,10 @@ TEST(Library, RunsOnThreadsOfTheCallers) {
   for (const std::string way : {"graft::threads_for", "graft_serial_for", "NULL"})
     use(library, {"-std=c++17", "-DREPEATS=2", "-DRUN(f,...)=f##_parallel(__VA_ARGS__," + way + ",NULL)", "-pthread"},
         "cpp");
+  use(library, {"-std=c11", "-DREPEATS=2", "-include", "graft_pool.h",
+                "-DRUN(f,...)={graft_pool* p = graft_pool_start(2); f##_parallel(__VA_ARGS__,graft_pool_for,p); "
+                "graft_pool_stop(p);}",
+                "-pthread", "graft_pool.c"});
   use(library, {"-std=c11", "-DREPEATS=2", "-DRUN(f,...)=f##_parallel(__VA_ARGS__,graft_openmp_for,NULL)", "-fopenmp"});
 }
 
@@ -715,8 +720,9 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
             R"({"kind":"tensor","tensor":"C"},{"kind":"prepared"},{"kind":"scratch"}]})");
   EXPECT_TRUE(function.at("parallel").is_null());
   EXPECT_TRUE(function.at("select").is_null());
-  EXPECT_EQ(function.at("variants").to_json(),
-            R"([{"schedule":["drawn at random */ and so on"],"pipeline":"O3","seconds":1e-06,"check":"host","platform":0}])");
+  EXPECT_EQ(
+      function.at("variants").to_json(),
+      R"([{"schedule":["drawn at random */ and so on"],"pipeline":"O3","seconds":1e-06,"check":"host","platform":0}])");
   const std::string header = library_files(preparing(), LibraryFormat::library).at("weights.h");
   for (const char* line :
        {"void weights_product_prepare(const float* B, void* prepared, void* scratch);",
@@ -759,6 +765,59 @@ int main(void) {
   run({"cc", "-Wall", "-Werror", "-fsanitize=address,undefined", "-o", (folder / "user").string(),
        (folder / "user.c").string(), (folder / "libweights.a").string()});
   EXPECT_EQ(run({(folder / "user").string()}).out, "0 wrong\n");
+}
+
+// Threads have scratch and outputs of their own, and share what was prepared.
+TEST(Interface, ThreadsMayCallAtTheSameTime) {
+  const base::Folder folder;
+  write(library_files(preparing(), LibraryFormat::library), folder);
+  base::replace_file(folder / "user.c", R"(
+#include <pthread.h>
+#include <stdio.h>
+#include "weights.h"
+static float b[8 * 16] __attribute__((aligned(64)));
+static char prepared[WEIGHTS_PRODUCT_PREPARED_BYTES] __attribute__((aligned(64)));
+static char more[WEIGHTS_PRODUCT_PREPARE_SCRATCH_BYTES] __attribute__((aligned(64)));
+static struct Own {
+  float a[4 * 8] __attribute__((aligned(64)));
+  float c[4 * 16] __attribute__((aligned(64)));
+  char scratch[WEIGHTS_PRODUCT_SCRATCH_BYTES] __attribute__((aligned(64)));
+  int wrong;
+} own[4];
+static void* use(void* argument) {
+  struct Own* const it = (struct Own*)argument;
+  int call, i, j, l;
+  for (call = 0; call < 2000; ++call) {
+    for (i = 0; i < 4 * 8; ++i) it->a[i] = (float)((i * 7 + call + (int)(it - own)) % 11 - 5);
+    weights_product(it->a, NULL, it->c, prepared, it->scratch);
+    for (i = 0; i < 4; ++i) for (j = 0; j < 16; ++j) {
+      float sum = 0;
+      for (l = 0; l < 8; ++l) sum += it->a[i * 8 + l] * b[l * 16 + j];
+      it->wrong += it->c[i * 16 + j] != sum;
+    }
+  }
+  return NULL;
+}
+int main(void) {
+  pthread_t threads[4];
+  int t, wrong = !weights_runs_here();
+  for (t = 0; t < 8 * 16; ++t) b[t] = (float)(t * 5 % 13 - 6);
+  weights_product_prepare(b, prepared, more);
+  for (t = 0; t < 4; ++t) pthread_create(&threads[t], NULL, use, &own[t]);
+  for (t = 0; t < 4; ++t) pthread_join(threads[t], NULL), wrong += own[t].wrong;
+  printf("%d wrong\n", wrong);
+  return wrong != 0;
+}
+)");
+  const auto built = base::run_process({"cc", "-Wall", "-Werror", "-fsanitize=thread", "-o", (folder / "user").string(),
+                                        (folder / "user.c").string(), (folder / "libweights.a").string(), "-pthread"},
+                                       std::chrono::minutes(1));
+  if (built.exit_code != 0) GTEST_SKIP() << "cc does not link ThreadSanitizer here: " << built.err;
+  const auto used = base::run_process({(folder / "user").string()}, std::chrono::minutes(2));
+  if (contains(used.err, "unexpected memory mapping"))
+    GTEST_SKIP() << "ThreadSanitizer does not run under this kernel: " << used.err;
+  EXPECT_EQ(used.exit_code, 0) << used.err;
+  EXPECT_EQ(used.out, "0 wrong\n");
 }
 
 TEST(Interface, KernelsWithoutMemoryTakeNone) {

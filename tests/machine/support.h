@@ -19,7 +19,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/program/forms.h"
-#include "tasks/worker/pool.h"
+#include "codegen/deployed/graft_pool.h"
 #include "tests/support/interpreter.h"
 
 namespace graft::codegen::test {
@@ -108,7 +108,7 @@ class Guarded {
 // Parameters after prepare and run as machine code of this host, on the threads of a pool if there is one; else `slots`
 // counts what parallel_for was asked to call.
 inline Numbers executed(const LoopProgram& program, const Object& object, const std::string& library_bytes,
-                        const Numbers& inputs, std::int64_t* slots = nullptr, tasks::Pool* pool = nullptr) {
+                        const Numbers& inputs, std::int64_t* slots = nullptr, graft_pool* pool = nullptr) {
   const Library library(library_bytes);
   auto* prepare = library.find<Prepare>(object.symbol + "_prepare");
   auto* run = library.find<Run>(object.symbol + "_run");
@@ -129,7 +129,7 @@ inline Numbers executed(const LoopProgram& program, const Object& object, const 
     std::memset(scratch.data(), 0xff, std::size_t(object.signature.most_scratch_bytes()));  // run must not need it
     prepared.make_constant();
     if (pool)
-      run(pointers.data(), prepared.data(), scratch.data(), tasks::Pool::parallel_for, pool);
+      run(pointers.data(), prepared.data(), scratch.data(), graft_pool_for, pool);
     else
       run(pointers.data(), prepared.data(), scratch.data(), backwards, &count);
   }
@@ -219,9 +219,9 @@ inline void expect_as_reference(const LoopProgram& program, const Computation& w
     inputs[b] = expected.tensors[tensors[b]].numbers();
     if (what.tensors[tensors[b]].role == Role::output) inputs[b].assign(inputs[b].size(), 77);
   }
-  tasks::Pool pool;
-  ASSERT_TRUE(pool.start(int(target.threads)));
-  const Numbers got = executed(program, *object, *library, inputs, nullptr, target.threads > 1 ? &pool : nullptr);
+  const std::unique_ptr<graft_pool, void (*)(graft_pool*)> pool(
+      target.threads > 1 ? graft_pool_start(int(target.threads)) : nullptr, graft_pool_stop);
+  const Numbers got = executed(program, *object, *library, inputs, nullptr, pool.get());
   for (std::size_t b = 0; b < tensors.size(); ++b) {
     const std::size_t t = tensors[b];
     if (what.tensors[t].role != Role::output) continue;

@@ -44,4 +44,20 @@ run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -G ${GENERATO
     -D CMAKE_C_FLAGS=${FLAGS} -D CMAKE_CXX_FLAGS=${FLAGS})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/use_kernel)
+
+# Without CMake, and as a program that asks for less than graft.h needs.
+find_program(pkg_config NAMES pkg-config pkgconf)
+if(pkg_config)
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${graft}/lib/pkgconfig ${pkg_config} --cflags --libs graft
+                  OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  separate_arguments(flags UNIX_COMMAND "${flags} ${FLAGS}")
+  run(${CXX_COMPILER} ${CMAKE_CURRENT_LIST_DIR}/main.cpp ${flags} -o ${WORK}/by_pkg_config)
+  execute_process(COMMAND ${CXX_COMPILER} -fsyntax-only ${flags} -std=c++17 ${CMAKE_CURRENT_LIST_DIR}/main.cpp
+                  ERROR_VARIABLE said RESULT_VARIABLE refused)
+  if(NOT refused OR NOT said MATCHES "graft/graft.h needs C\\+\\+20")
+    message(FATAL_ERROR "as C++17: ${said}")
+  endif()
+else()
+  message(STATUS "pkg-config is not here: graft.pc is not tried")
+endif()
 file(REMOVE_RECURSE ${WORK})
