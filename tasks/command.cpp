@@ -140,13 +140,15 @@ class Words {
   void split(std::string_view text, const std::vector<std::string>& names, bool has_values) {
     bool open = false;
     char quote = 0;
+    std::vector<bool> is_quoted;  // by word
     for (std::size_t at = 0; at < text.size();) {
       const char c = text[at];
       if (quote == 0 && std::isspace((unsigned char)c)) {
         open = false, ++at;
         continue;
       }
-      if (!open) words_.emplace_back(), open = true;
+      if (!open) words_.emplace_back(), is_quoted.push_back(false), open = true;
+      if (c == '\\' || c == '\'' || c == '"') is_quoted.back() = true;
       if (c == '\\' && quote != '\'' && at + 1 < text.size()) {
         literal(text[at + 1]);
         at += 2;
@@ -159,6 +161,41 @@ class Words {
       }
     }
     if (quote != 0) throw base::UserError(field_, "a quote is not closed");
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      if (is_quoted[w] || words_[w].empty() || words_[w].front().parameter) continue;
+      const std::string_view word = words_[w].front().literal;
+      if (w == 0 && is_assignment(word))
+        throw base::UserError(field_, fmt::format("'{}' is an assignment: write env before it, or say `shell`, so that "
+                                                  "a shell reads the command",
+                                                  base::shortened(word)));
+      if (is_of_shells(word, w == 0))
+        throw base::UserError(field_, fmt::format("'{}' is a word of a shell, and none reads the command: say `shell`, "
+                                                  "or put it in quotes if the program is to get it",
+                                                  base::shortened(word)));
+    }
+  }
+
+  // "OMP_NUM_THREADS=": a variable for the command after it.
+  static bool is_assignment(std::string_view word) {
+    const std::size_t end = word.find('=');
+    if (end == 0 || end == std::string_view::npos || std::isdigit((unsigned char)word.front())) return false;
+    return std::all_of(word.begin(), word.begin() + std::ptrdiff_t(end),
+                       [](char c) { return std::isalnum((unsigned char)c) || c == '_'; });
+  }
+
+  // "&&", "2>&1", "<in", "$HOME", "$(nproc)", "a;", and "cd" as the command.
+  static bool is_of_shells(std::string_view word, bool is_first) {
+    constexpr std::string_view commands[] = {"cd", "export", "source", ".", "set", "unset", "ulimit", "umask", "alias"};
+    if (is_first && std::find(std::begin(commands), std::end(commands), word) != std::end(commands)) return true;
+    if (word.ends_with(';') || word.find('`') != std::string_view::npos) return true;
+    const std::size_t dollar = word.find('$');
+    const std::string_view after = word.substr(std::min(dollar, word.size() - 1) + 1);
+    if (dollar != std::string_view::npos && !after.empty() &&
+        (std::isalpha((unsigned char)after.front()) ||
+         std::string_view("_{(?").find(after.front()) != std::string_view::npos))
+      return true;
+    if (word.size() > 1 && std::isdigit((unsigned char)word.front())) word.remove_prefix(1);
+    return std::string_view("<>|&;").find(word.front()) != std::string_view::npos;
   }
 
   std::size_t take(std::string_view text, std::size_t at, const std::vector<std::string>& names, bool has_values) {

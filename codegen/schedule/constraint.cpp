@@ -22,7 +22,7 @@ using Kind = Node::Kind;
 // The text may come from anywhere.
 constexpr std::size_t longest = 65536, most_nodes = 4096;
 constexpr int deepest = 64;  // brackets, signs and branches in each other
-constexpr std::int64_t most_in_range = 65536;
+constexpr std::int64_t most_in_range = 1 << 20;
 constexpr double largest_exact = 9007199254740992.;  // 2^53
 
 bool is_letter(char c) {
@@ -35,8 +35,9 @@ bool is_letter_or_digit(char c) {
 
 class Parser {
  public:
-  Parser(std::string_view text, std::span<const std::string> parameters, std::string_view place)
-      : text_(text), parameters_(parameters), place_(place) {
+  Parser(std::string_view text, std::span<const std::string> parameters, std::string_view place,
+         std::span<const std::pair<std::string, std::int64_t>> sizes)
+      : text_(text), parameters_(parameters), place_(place), sizes_(sizes) {
     if (text.size() > longest) fail(fmt::format("an expression of more than {} characters", longest));
   }
 
@@ -50,14 +51,22 @@ class Parser {
   // A list of constants, or a range of integers.
   std::vector<Scalar> list() {
     std::vector<Scalar> values;
+    part(values);
+    end();
+    return values;
+  }
+
+ private:
+  // Appends the values of a range or a list.
+  void part(std::vector<Scalar>& values) {
     if (accept_word("range")) {
       expect("(");
       std::vector<std::int64_t> numbers;
       do {
-        constant(values);
-        if (!std::holds_alternative<std::int64_t>(values.back())) fail("a range of integers is expected");
-        numbers.push_back(std::get<std::int64_t>(values.back()));
-        values.clear();
+        std::vector<Scalar> number;
+        constant(number);
+        if (!std::holds_alternative<std::int64_t>(number.back())) fail("a range of integers is expected");
+        numbers.push_back(std::get<std::int64_t>(number.back()));
       } while (accept(","));
       expect(")");
       if (numbers.size() == 1) numbers.insert(numbers.begin(), 0);
@@ -82,11 +91,8 @@ class Parser {
         }
       }
     }
-    end();
-    return values;
   }
 
- private:
   [[noreturn]] void fail(std::string_view what) const {
     throw base::UserError(place_, fmt::format("{} (at {} of '{}')", what, at_ + 1, base::shortened(text_)));
   }
@@ -183,32 +189,76 @@ class Parser {
     return "";
   }
 
+  // The nodes of a list or a range after `in`.
+  void add_elements(int depth, std::vector<int>& elements) {
+    if (peek() == 'r') {
+      std::vector<Scalar> values;
+      part(values);
+      for (Scalar& value : values) elements.push_back(add_constant(std::move(value)));
+      return;
+    }
+    const std::string_view close = accept("(") ? ")" : "]";
+    if (close == "]") expect("[");
+    while (!accept(close)) {
+      elements.push_back(choice(depth + 1));
+      if (accept(",")) continue;
+      expect(close);
+      return;
+    }
+  }
+
+  int add_constant(Scalar value) {
+    Node node;
+    node.constant = int(constants_.size());
+    constants_.push_back(std::move(value));
+    return add(std::move(node));
+  }
+
   int comparison(int depth) {
-    const int first = sum(depth);
+    const int first = bits(depth);
     Node node;
     node.kind = Kind::comparison;
     node.operands = {first};
     for (std::string word; !(word = comparator()).empty();) {
       if (word.ends_with("in")) {
-        const std::string_view close = accept("(") ? ")" : "]";
-        if (close == "]") expect("[");
         std::vector<int> elements;
-        while (!accept(close)) {
-          elements.push_back(choice(depth + 1));
-          if (!accept(",")) {
-            expect(close);
-            break;
-          }
-        }
+        do add_elements(depth, elements);
+        while (accept("+"));
         node.lists.push_back(std::move(elements));
         node.words.push_back(std::move(word));
         break;
       }
       node.lists.emplace_back();
       node.words.push_back(std::move(word));
-      node.operands.push_back(sum(depth));
+      node.operands.push_back(bits(depth));
     }
     return node.words.empty() ? first : add(std::move(node));
+  }
+
+  // The operators on bits, loosest first.
+  int bits(int depth, std::size_t level = 0) {
+    struct Level {
+      std::vector<std::pair<std::string_view, Kind>> operators;
+    };
+    static const std::vector<Level> levels = {{{{"|", Kind::bit_or}}},
+                                              {{{"^", Kind::bit_xor}}},
+                                              {{{"&", Kind::bit_and}}},
+                                              {{{"<<", Kind::shift_left}, {">>", Kind::shift_right}}}};
+    if (level == levels.size()) return sum(depth);
+    int left = bits(depth, level + 1);
+    for (bool more = true; more;) {
+      more = false;
+      for (const auto& [sign, kind] : levels[level].operators) {
+        skip();
+        const std::string_view rest = text_.substr(at_);
+        const bool is_logical = rest.starts_with("||") || rest.starts_with("&&");
+        if (is_logical || !accept(sign)) continue;
+        const int right = bits(depth, level + 1);
+        left = add(kind, {left, right});
+        more = true;
+      }
+    }
+    return left;
   }
 
   int sum(int depth) {
@@ -250,6 +300,10 @@ class Parser {
       return add(Kind::minus, {operand});
     }
     if (accept("+")) return sign(depth + 1);
+    if (accept("~")) {
+      const int operand = sign(depth + 1);
+      return add(Kind::complement, {operand});
+    }
     const int base = atom(depth);
     if (!accept("**")) return base;
     const int exponent = sign(depth + 1);  // to the right, and tighter than a sign to its left
@@ -269,8 +323,19 @@ class Parser {
       constant(constants_);
       return add(std::move(node));
     }
-    constexpr std::pair<std::string_view, Kind> functions[] = {
-        {"min", Kind::least}, {"max", Kind::greatest}, {"abs", Kind::magnitude}, {"int", Kind::integer}};
+    constexpr std::pair<std::string_view, Kind> functions[] = {{"min", Kind::least},
+                                                               {"max", Kind::greatest},
+                                                               {"abs", Kind::magnitude},
+                                                               {"int", Kind::integer},
+                                                               {"round", Kind::rounded},
+                                                               {"floor", Kind::rounded_down},
+                                                               {"ceil", Kind::rounded_up},
+                                                               {"sqrt", Kind::square_root},
+                                                               {"log2", Kind::logarithm},
+                                                               {"math.floor", Kind::rounded_down},
+                                                               {"math.ceil", Kind::rounded_up},
+                                                               {"math.sqrt", Kind::square_root},
+                                                               {"math.log2", Kind::logarithm}};
     const std::size_t begin = at_;
     const std::string name = word();
     const int known = position_of(name);
@@ -281,7 +346,7 @@ class Parser {
       do operands.push_back(choice(depth + 1));
       while (accept(","));
       expect(")");
-      const bool takes_one = kind == Kind::magnitude || kind == Kind::integer;
+      const bool takes_one = kind != Kind::least && kind != Kind::greatest;
       if (takes_one && operands.size() != 1) fail(fmt::format("{} takes one value", name));
       return add(kind, std::move(operands));
     }
@@ -291,14 +356,19 @@ class Parser {
       node.parameter = known;
       return add(std::move(node));
     }
-    if (const std::optional<bool> boolean = boolean_of(name)) {
-      node.constant = int(constants_.size());
-      constants_.emplace_back(*boolean);
-      return add(std::move(node));
-    }
+    for (const auto& [size, value] : sizes_)
+      if (size == name) return add_constant(value);
+    if (const std::optional<bool> boolean = boolean_of(name)) return add_constant(*boolean);
+    const bool is_call = peek() == '(';
     at_ = begin;
-    fail(fmt::format("unknown parameter '{}'{}", base::shortened(name),
-                     base::did_you_mean(name, std::vector<std::string>(parameters_.begin(), parameters_.end()))));
+    std::vector<std::string> names(parameters_.begin(), parameters_.end());
+    for (const auto& [size, value] : sizes_) names.push_back(size);
+    if (is_call) {
+      names.clear();
+      for (const auto& [function, kind] : functions) names.emplace_back(function);
+    }
+    fail(fmt::format("unknown {} '{}'{}", is_call ? "function" : "parameter", base::shortened(name),
+                     base::did_you_mean(name, names)));
   }
 
   std::string word() {
@@ -368,6 +438,7 @@ class Parser {
   std::string_view text_;
   std::span<const std::string> parameters_;
   std::string_view place_;
+  std::span<const std::pair<std::string, std::int64_t>> sizes_;
   std::size_t at_ = 0;
   std::vector<Node> nodes_;
   std::vector<Scalar> constants_;
@@ -445,6 +516,42 @@ Value floor_divided(const Value& a, const Value& b, bool wants_remainder) {
   return of(wants_remainder ? a.number() - quotient * b.number() : quotient);
 }
 
+Value shifted(std::int64_t value, std::int64_t by, bool is_left) {
+  if (by < 0) return {};
+  if (!is_left) return of(value >> std::min(by, std::int64_t(63)));
+  std::int64_t result = value;
+  if (value != 0 && (by > 62 || __builtin_mul_overflow(value, std::int64_t(1) << by, &result))) return {};
+  return of(result);
+}
+
+Value of_bits(Kind kind, const Value& a, const Value& b) {
+  if (a.type != Value::Type::integer || b.type != Value::Type::integer) return {};
+  switch (kind) {
+    case Kind::bit_or:
+      return of(a.integer | b.integer);
+    case Kind::bit_xor:
+      return of(a.integer ^ b.integer);
+    case Kind::bit_and:
+      return of(a.integer & b.integer);
+    default:
+      return shifted(a.integer, b.integer, kind == Kind::shift_left);
+  }
+}
+
+// A function of one number.
+Value of_one(Kind kind, const Value& value) {
+  if (!value.is_number()) return {};
+  const double number = value.number();
+  if (kind == Kind::square_root) return of(std::sqrt(number));
+  if (kind == Kind::logarithm) return of(std::log2(number));
+  if (value.type == Value::Type::integer) return value;
+  const double whole = kind == Kind::rounded        ? std::nearbyint(number)
+                       : kind == Kind::rounded_down ? std::floor(number)
+                       : kind == Kind::rounded_up   ? std::ceil(number)
+                                                    : std::trunc(number);
+  return std::abs(whole) > largest_exact ? Value() : of(std::int64_t(whole));
+}
+
 Value computed(Kind kind, const Value& a, const Value& b) {
   if (!a.is_number() || !b.is_number()) return {};
   const bool integers = a.type == Value::Type::integer && b.type == Value::Type::integer;
@@ -464,8 +571,10 @@ Value computed(Kind kind, const Value& a, const Value& b) {
     case Kind::floor_divide:
     case Kind::remainder:
       return floor_divided(a, b, kind == Kind::remainder);
-    default:
+    case Kind::power:
       return power(a, b);
+    default:
+      return of_bits(kind, a, b);
   }
 }
 
@@ -519,12 +628,15 @@ class Evaluation {
                : value.is_number()                     ? value
                                                        : Value();
       }
-      case Kind::integer: {
-        const Value value = operand(0);
-        if (value.type == Value::Type::integer) return value;
-        if (!value.is_number() || std::abs(value.fraction) > largest_exact) return {};
-        return of(std::int64_t(value.fraction));
-      }
+      case Kind::complement:
+        return of_bits(Kind::bit_xor, operand(0), of(std::int64_t(-1)));
+      case Kind::integer:
+      case Kind::rounded:
+      case Kind::rounded_down:
+      case Kind::rounded_up:
+      case Kind::square_root:
+      case Kind::logarithm:
+        return of_one(node.kind, operand(0));
       default:
         return computed(node.kind, operand(0), operand(1));
     }
@@ -584,8 +696,9 @@ std::optional<double> scalar_number(const Scalar& value) {
   return of(value).number();
 }
 
-Constraint::Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place)
-    : text_(text), nodes_(Parser(text_, parameters, place).expression(constants_)) {
+Constraint::Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place,
+                       std::span<const std::pair<std::string, std::int64_t>> sizes)
+    : text_(text), nodes_(Parser(text_, parameters, place, sizes).expression(constants_)) {
   for (const Node& node : nodes_) {
     if (node.kind == Kind::parameter) parameters_.push_back(node.parameter);
   }
@@ -600,8 +713,86 @@ bool Constraint::holds(std::span<const Scalar* const> values) const {
   return value.type != Value::Type::none && value.is_true();
 }
 
+Constraint Constraint::part(const std::vector<Node>& nodes, int root) const {
+  std::vector<int> moved(nodes.size(), -1);
+  std::vector<bool> is_used(nodes.size(), false);
+  is_used[std::size_t(root)] = true;
+  Constraint out;
+  for (int n = root; n >= 0; --n) {  // operands come before their users
+    const Node& node = nodes[std::size_t(n)];
+    if (!is_used[std::size_t(n)]) continue;
+    for (const int operand : node.operands) is_used[std::size_t(operand)] = true;
+    for (const std::vector<int>& list : node.lists)
+      for (const int element : list) is_used[std::size_t(element)] = true;
+  }
+  for (int n = 0; n <= root; ++n) {
+    if (!is_used[std::size_t(n)]) continue;
+    Node node = nodes[std::size_t(n)];
+    for (int& operand : node.operands) operand = moved[std::size_t(operand)];
+    for (std::vector<int>& list : node.lists)
+      for (int& element : list) element = moved[std::size_t(element)];
+    if (node.kind == Kind::parameter) out.parameters_.push_back(node.parameter);
+    moved[std::size_t(n)] = int(out.nodes_.size());
+    out.nodes_.push_back(std::move(node));
+  }
+  std::sort(out.parameters_.begin(), out.parameters_.end());
+  out.parameters_.erase(std::unique(out.parameters_.begin(), out.parameters_.end()), out.parameters_.end());
+  out.text_ = text_;
+  out.constants_ = constants_;
+  return out;
+}
+
+std::vector<Constraint> Constraint::implied(bool all_integers) const {
+  constexpr std::size_t most_nodes_of_one = 256, most = 32;
+  std::vector<Constraint> out;
+  if (nodes_.size() > most_nodes_of_one) return out;
+  const auto add = [&](const std::vector<Node>& nodes, int root) {
+    if (out.size() == most) return;
+    Constraint each = part(nodes, root);
+    if (!each.parameters_.empty() && each.parameters_.size() < parameters_.size()) out.push_back(std::move(each));
+  };
+  const auto is_zero = [&](int n) {
+    const Node& node = nodes_[std::size_t(n)];
+    return node.kind == Kind::constant && constants_[std::size_t(node.constant)] == Scalar(std::int64_t(0));
+  };
+  std::vector<int> conjuncts{int(nodes_.size()) - 1};
+  for (std::size_t i = 0; i < conjuncts.size(); ++i) {
+    const Node& node = nodes_[std::size_t(conjuncts[i])];
+    if (node.kind == Kind::both) {
+      conjuncts.insert(conjuncts.end(), node.operands.begin(), node.operands.end());
+      continue;
+    }
+    add(nodes_, conjuncts[i]);
+    const bool is_equation = node.kind == Kind::comparison && node.words == std::vector<std::string>{"=="};
+    if (!all_integers || !is_equation || !is_zero(node.operands[1])) continue;
+    const Node& rest = nodes_[std::size_t(node.operands[0])];
+    if (rest.kind != Kind::remainder) continue;
+    std::vector<int> factors{rest.operands[1]};
+    for (std::size_t f = 0; f < factors.size(); ++f) {
+      const Node& factor = nodes_[std::size_t(factors[f])];
+      if (factor.kind == Kind::multiply) factors.insert(factors.end(), factor.operands.begin(), factor.operands.end());
+    }
+    const bool are_integers = std::all_of(factors.begin(), factors.end(), [&](int f) {
+      const Node& factor = nodes_[std::size_t(f)];
+      return factor.kind == Kind::multiply || factor.kind == Kind::parameter ||
+             (factor.kind == Kind::constant &&
+              std::holds_alternative<std::int64_t>(constants_[std::size_t(factor.constant)]));
+    });
+    for (std::size_t f = 1; f < factors.size() && are_integers; ++f) {
+      std::vector<Node> nodes = nodes_;
+      Node remainder = rest, equation = node;
+      remainder.operands[1] = factors[f];
+      equation.operands[0] = int(nodes.size());
+      nodes.push_back(std::move(remainder));
+      nodes.push_back(std::move(equation));
+      add(nodes, int(nodes.size()) - 1);
+    }
+  }
+  return out;
+}
+
 std::vector<Scalar> values_in(std::string_view text, std::string_view place) {
-  return Parser(text, {}, place).list();
+  return Parser(text, {}, place, {}).list();
 }
 
 }  // namespace graft::codegen

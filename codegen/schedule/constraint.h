@@ -3,10 +3,11 @@
 // templates, condition.h, are another language: on the 64-bit arguments of a sketch, as in C.)
 //
 // Operators as in Python, loosest first: a if c else b, or, and, not, comparisons (== != < <= > >= in, not in; also
-// a < b < c), + -, * / // %, - +, **; also || && !. Values are integers, fractions, booleans (True, true) and texts in
-// quotes; lists in [] or () follow `in`, and hold the values of parameters in files; functions are min, max, abs, int.
-// As in Python / makes a fraction, // and % round down, a boolean counts as 0 or 1, and `or` and `and` evaluate their
-// right operand only if it matters.
+// a < b < c), |, ^, &, << >>, + -, * / // %, - + ~, **; also || && !. Values are integers, fractions, booleans (True,
+// true) and texts in quotes; lists in [] or (), ranges, and sums of them follow `in`; functions are min, max, abs, int,
+// round (halves to even), floor, ceil, sqrt and log2, also as math.ceil.
+// Sizes of the problem are numbers by their names. As in Python / makes a fraction, // and % round down, a boolean
+// counts as 0 or 1, and `or` and `and` evaluate their right operand only if it matters.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -30,7 +32,8 @@ class Constraint {
  public:
   // UserError at `place` if it is not an expression (with the position), an unknown name (did you mean), an expression
   // over no parameter, and one that is longer or deeper than people write.
-  Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place);
+  Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place,
+             std::span<const std::pair<std::string, std::int64_t>> sizes = {});
 
   const std::string& text() const { return text_; }
   const std::vector<int>& parameters() const { return parameters_; }       // that occur: positions, ascending
@@ -38,6 +41,9 @@ class Constraint {
   // `values`: by parameter; those that do not occur are not read. False, too, if the expression has no value: a
   // division by zero, integers beyond 64 bits, a text compared with a number by order.
   bool holds(std::span<const Scalar* const> values) const;
+  // Constraints over fewer parameters that must hold where this one does: the operands of its `and`s, and N % a == 0
+  // for N % (a * b) == 0 if all parameters are integers. For a search, which then sees early what cannot be.
+  std::vector<Constraint> implied(bool all_integers) const;
 
   // An operand-before-user list; the last node is the root.
   struct Node {
@@ -56,11 +62,22 @@ class Constraint {
       floor_divide,
       remainder,
       power,
+      bit_or,
+      bit_xor,
+      bit_and,
+      shift_left,
+      shift_right,
       minus,
+      complement,
       least,
       greatest,
       magnitude,
-      integer
+      integer,
+      rounded,
+      rounded_down,
+      rounded_up,
+      square_root,
+      logarithm
     };
     Kind kind = Kind::constant;
     int constant = -1, parameter = -1;         // their positions
@@ -70,6 +87,9 @@ class Constraint {
   };
 
  private:
+  Constraint() = default;
+  // The same for a node of a list as the root.
+  Constraint part(const std::vector<Node>& nodes, int root) const;
   std::string text_;
   std::vector<Scalar> constants_;
   std::vector<Node> nodes_;

@@ -20,10 +20,11 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::size_t most_parameters = 512, most_values = 16384, most_values_in_all = 1 << 20;
+constexpr std::size_t most_parameters = 512, most_values = 1 << 20, most_values_in_all = 1 << 20;
 constexpr std::size_t longest_name = 128, longest_value = 4096;
 constexpr std::size_t most_constraints = 4096;
 constexpr double most_combinations = 1e300;      // a double can count them
+constexpr std::size_t most_words = 16384;        // values of a parameter that are not all integers
 constexpr std::size_t few_values = 16;           // more integers are plain numbers of the sketch (sketch.h)
 constexpr std::int64_t most_listing = 64 << 20;  // operations on values to list all components
 constexpr std::size_t most_entries = 16 << 20;   // of lists of rows that are kept
@@ -56,7 +57,7 @@ struct Group {
   std::vector<int> parameters;  // in the order in which they are given values
   std::vector<int> constraints;
   std::optional<std::int64_t> count;  // of its points, if they could be counted
-  std::vector<std::uint16_t> list;    // of its points, consecutive, in the order of `parameters`; or none
+  std::vector<std::uint32_t> list;    // of its points, consecutive, in the order of `parameters`; or none
 };
 
 }  // namespace
@@ -70,6 +71,7 @@ class ParameterSpace::Resolved final : public Resolver {
         constraints(std::move(its_constraints)) {
     check_parameters(place);
     make_sketch();
+    make_checks();
     make_groups();
     list_groups(place);
   }
@@ -203,6 +205,12 @@ class ParameterSpace::Resolved final : public Resolver {
                            most_values));
       if ((all += parameter.values.size()) > most_values_in_all)
         refuse(fmt::format("more than {} values of parameters", most_values_in_all));
+      const bool integers = std::all_of(parameter.values.begin(), parameter.values.end(), [](const Scalar& value) {
+        return std::holds_alternative<std::int64_t>(value);
+      });
+      if (!integers && parameter.values.size() > most_words)
+        refuse(fmt::format("parameter '{}' has {} values that are not all integers; at most {} are taken", name,
+                           parameter.values.size(), most_words));
       std::set<std::string> texts;
       for (const Scalar& value : parameter.values) {
         const std::string text = scalar_text(value);
@@ -250,6 +258,33 @@ class ParameterSpace::Resolved final : public Resolver {
     sketch = std::make_shared<const Sketch>(Sketch::of_columns("parameters", columns));
   }
 
+  // The constraints, and what follows from them for fewer parameters. That of one parameter leaves fewer of its values.
+  void make_checks() {
+    checks_ = constraints;
+    for (const Constraint& constraint : constraints) {
+      const bool integers = std::all_of(constraint.parameters().begin(), constraint.parameters().end(), [&](int p) {
+        const std::vector<Scalar>& values = parameters[std::size_t(p)].values;
+        return std::all_of(values.begin(), values.end(),
+                           [](const Scalar& value) { return std::holds_alternative<std::int64_t>(value); });
+      });
+      for (Constraint& implied : constraint.implied(integers)) checks_.push_back(std::move(implied));
+    }
+    Rows rows(parameters.size(), 0);
+    std::vector<const Scalar*> values = values_at(rows);
+    for (std::size_t p = 0; p < parameters.size(); ++p) {
+      std::vector<std::uint32_t>& allowed = allowed_.emplace_back();
+      std::vector<const Constraint*> own;
+      for (const Constraint& check : checks_)
+        if (check.parameters() == std::vector<int>{int(p)}) own.push_back(&check);
+      for (std::uint32_t row = 0; row < parameters[p].values.size(); ++row) {
+        values[p] = &parameters[p].values[row];
+        const bool is_allowed =
+            std::all_of(own.begin(), own.end(), [&](const Constraint* check) { return check->holds(values); });
+        if (is_allowed) allowed.push_back(row);
+      }
+    }
+  }
+
   void make_groups() {
     std::vector<int> parent(parameters.size());
     std::iota(parent.begin(), parent.end(), 0);
@@ -257,7 +292,7 @@ class ParameterSpace::Resolved final : public Resolver {
       while (parent[std::size_t(p)] != p) p = parent[std::size_t(p)] = parent[std::size_t(parent[std::size_t(p)])];
       return p;
     };
-    for (const Constraint& constraint : constraints) {
+    for (const Constraint& constraint : checks_) {
       for (const int p : constraint.parameters()) parent[std::size_t(root(p))] = root(constraint.parameters().front());
     }
     std::vector<int> group(parameters.size(), -1);
@@ -266,8 +301,8 @@ class ParameterSpace::Resolved final : public Resolver {
       if (at < 0) at = int(groups_.size()), groups_.emplace_back();
       groups_[std::size_t(at)].parameters.push_back(p);
     }
-    for (int c = 0; c < int(constraints.size()); ++c)
-      groups_[std::size_t(group[std::size_t(root(constraints[std::size_t(c)].parameters().front()))])]
+    for (int c = 0; c < int(checks_.size()); ++c)
+      groups_[std::size_t(group[std::size_t(root(checks_[std::size_t(c)].parameters().front()))])]
           .constraints.push_back(c);
     for (Group& each : groups_) order(each);
   }
@@ -282,12 +317,12 @@ class ParameterSpace::Resolved final : public Resolver {
       double least = std::numeric_limits<double>::infinity();
       for (std::size_t i = 0; i < open.size(); ++i) {
         double combinations = 1;
-        for (const int p : constraints[std::size_t(open[i])].parameters()) {
-          if (!given[std::size_t(p)]) combinations *= double(parameters[std::size_t(p)].values.size());
+        for (const int p : checks_[std::size_t(open[i])].parameters()) {
+          if (!given[std::size_t(p)]) combinations *= double(all_of(p).size());
         }
         if (combinations < least) least = combinations, best = i;
       }
-      for (const int p : constraints[std::size_t(open[best])].parameters()) {
+      for (const int p : checks_[std::size_t(open[best])].parameters()) {
         if (!given[std::size_t(p)]) given[std::size_t(p)] = true, ordered.push_back(p);
       }
       open.erase(open.begin() + std::ptrdiff_t(best));
@@ -304,21 +339,21 @@ class ParameterSpace::Resolved final : public Resolver {
   bool meets(const Group& group, const Rows& rows) const {
     const std::vector<const Scalar*> values = values_at(rows);
     return std::all_of(group.constraints.begin(), group.constraints.end(),
-                       [&](int c) { return constraints[std::size_t(c)].holds(values); });
+                       [&](int c) { return checks_[std::size_t(c)].holds(values); });
   }
 
   // Depth first through the group's points: `ordered` are its parameters, `choices` the values to try of each, and
   // every constraint is looked at when the last of its parameters has a value. `found` returns whether to go on. False
   // if `budget`, of values looked at, was spent before the end.
   template <class Found>
-  bool walk(const Group& group, const std::vector<int>& ordered, const std::vector<std::vector<std::uint16_t>>& choices,
+  bool walk(const Group& group, const std::vector<int>& ordered, const std::vector<std::vector<std::uint32_t>>& choices,
             Rows& rows, std::int64_t& budget, Found found) const {
     std::vector<std::size_t> place(parameters.size(), 0);
     for (std::size_t i = 0; i < ordered.size(); ++i) place[std::size_t(ordered[i])] = i;
     std::vector<std::vector<int>> closing(ordered.size());
     for (const int c : group.constraints) {
       std::size_t last = 0;
-      for (const int p : constraints[std::size_t(c)].parameters()) last = std::max(last, place[std::size_t(p)]);
+      for (const int p : checks_[std::size_t(c)].parameters()) last = std::max(last, place[std::size_t(p)]);
       closing[last].push_back(c);
     }
     std::vector<const Scalar*> values = values_at(rows);
@@ -334,8 +369,8 @@ class ParameterSpace::Resolved final : public Resolver {
       rows[p] = choices[level][next[level]++];
       values[p] = &parameters[p].values[rows[p]];
       const bool possible = std::all_of(closing[level].begin(), closing[level].end(), [&](int c) {
-        budget -= constraints[std::size_t(c)].operations();
-        return constraints[std::size_t(c)].holds(values);
+        budget -= checks_[std::size_t(c)].operations();
+        return checks_[std::size_t(c)].holds(values);
       });
       if (!possible) continue;
       if (level + 1 < ordered.size()) {
@@ -346,11 +381,7 @@ class ParameterSpace::Resolved final : public Resolver {
     }
   }
 
-  std::vector<std::uint16_t> all_of(int parameter) const {
-    std::vector<std::uint16_t> values(parameters[std::size_t(parameter)].values.size());
-    std::iota(values.begin(), values.end(), std::uint16_t(0));
-    return values;
-  }
+  const std::vector<std::uint32_t>& all_of(int parameter) const { return allowed_[std::size_t(parameter)]; }
 
   void list_groups(std::string_view place) {
     std::int64_t budget = most_listing;
@@ -360,7 +391,7 @@ class ParameterSpace::Resolved final : public Resolver {
         group.count = std::int64_t(parameters[std::size_t(group.parameters.front())].values.size());
         continue;
       }
-      std::vector<std::vector<std::uint16_t>> choices;
+      std::vector<std::vector<std::uint32_t>> choices;
       for (const int p : group.parameters) choices.push_back(all_of(p));
       Rows rows(parameters.size(), 0);
       std::int64_t count = 0;
@@ -369,7 +400,7 @@ class ParameterSpace::Resolved final : public Resolver {
         ++count;
         keeps = keeps && entries + group.list.size() + group.parameters.size() <= most_entries;
         if (keeps) {
-          for (const int p : group.parameters) group.list.push_back(std::uint16_t(found[std::size_t(p)]));
+          for (const int p : group.parameters) group.list.push_back(std::uint32_t(found[std::size_t(p)]));
         }
         return true;
       });
@@ -385,7 +416,8 @@ class ParameterSpace::Resolved final : public Resolver {
 
   std::string texts(const Group& group) const {
     std::vector<std::string> all;
-    for (const int c : group.constraints) all.push_back(constraints[std::size_t(c)].text());
+    for (const int c : group.constraints)
+      if (c < int(constraints.size())) all.push_back(constraints[std::size_t(c)].text());
     return base::shortened(base::join(all, "; "));
   }
   base::Reason not_found(const Group& group) const {
@@ -397,7 +429,7 @@ class ParameterSpace::Resolved final : public Resolver {
       rows[std::size_t(group.parameters.front())] = std::size_t(row);
       return;
     }
-    const std::uint16_t* const from = group.list.data() + std::size_t(row) * group.parameters.size();
+    const std::uint32_t* const from = group.list.data() + std::size_t(row) * group.parameters.size();
     for (std::size_t i = 0; i < group.parameters.size(); ++i) rows[std::size_t(group.parameters[i])] = from[i];
   }
 
@@ -407,7 +439,7 @@ class ParameterSpace::Resolved final : public Resolver {
       return true;
     }
     for (int attempt = 0; attempt < most_tries; ++attempt) {
-      std::vector<std::vector<std::uint16_t>> choices;
+      std::vector<std::vector<std::uint32_t>> choices;
       for (const int p : group.parameters) {
         choices.push_back(all_of(p));
         stream.shuffle(choices.back());
@@ -438,10 +470,10 @@ class ParameterSpace::Resolved final : public Resolver {
     take(is_here ? first : group.parameters[std::size_t(stream.below(std::int64_t(group.parameters.size())))]);
     while (!constraints_left.empty()) {
       const auto next = std::find_if(constraints_left.begin(), constraints_left.end(), [&](int c) {
-        const std::vector<int>& own = constraints[std::size_t(c)].parameters();
+        const std::vector<int>& own = checks_[std::size_t(c)].parameters();
         return std::any_of(own.begin(), own.end(), [&](int p) { return taken[std::size_t(p)]; });
       });
-      for (const int p : constraints[std::size_t(*next)].parameters()) take(p);
+      for (const int p : checks_[std::size_t(*next)].parameters()) take(p);
       constraints_left.erase(next);
     }
     return ordered;
@@ -467,17 +499,17 @@ class ParameterSpace::Resolved final : public Resolver {
     }
     for (int attempt = 0; attempt < most_tries_near; ++attempt) {
       const std::vector<int> ordered = from_one(group, kept, stream);
-      std::vector<std::vector<std::uint16_t>> choices;
+      std::vector<std::vector<std::uint32_t>> choices;
       for (const int p : ordered) {
         const std::size_t here = wanted[std::size_t(p)];
         if (p == kept) {
-          choices.push_back({std::uint16_t(here)});
+          choices.push_back({std::uint32_t(here)});
           continue;
         }
-        std::vector<std::uint16_t>& own = choices.emplace_back(all_of(p));
+        std::vector<std::uint32_t>& own = choices.emplace_back(all_of(p));
         stream.shuffle(own);  // ties
         std::stable_sort(own.begin(), own.end(),
-                         [&](std::uint16_t a, std::uint16_t b) { return apart(p, here, a) < apart(p, here, b); });
+                         [&](std::uint32_t a, std::uint32_t b) { return apart(p, here, a) < apart(p, here, b); });
       }
       std::int64_t budget = most_search;
       bool any = false;
@@ -489,6 +521,8 @@ class ParameterSpace::Resolved final : public Resolver {
 
   std::vector<bool> is_plain_;                    // by parameter: its argument is the value itself
   std::vector<std::vector<double>> coordinates_;  // by parameter and value; none for texts
+  std::vector<Constraint> checks_;
+  std::vector<std::vector<std::uint32_t>> allowed_;  // by parameter: values that checks of it alone leave
   std::vector<Group> groups_;
 };
 

@@ -22,7 +22,7 @@ using codegen::Scalar;
 using codegen::Tunable;
 using Sizes = std::vector<std::pair<std::string, std::int64_t>>;
 
-constexpr std::int64_t most_in_range = 65536;
+constexpr std::int64_t most_in_range = 1 << 20;
 constexpr std::size_t largest_file = 4 << 20;  // a space within its limits is smaller, and more would be read for long
 
 std::vector<Scalar> list_of(const base::Document& list) {
@@ -121,14 +121,15 @@ codegen::ParameterSpace own_space(const base::Document& file, const std::string&
       is_partial = is_partial || value == nullptr;
     }
   }
-  std::vector<Constraint> constraints;
-  const std::vector<std::string> names = names_of(parameters);
-  if (texts != nullptr) {
-    for (const base::Document& text : texts->as_list()) constraints.emplace_back(text.as_string(), names, text.place());
-  }
   Sizes sizes;
   if (const base::Document* const list = file.find("sizes")) {
     for (const auto& [name, size] : list->as_map()) sizes.emplace_back(name, size.as_integer());
+  }
+  std::vector<Constraint> constraints;
+  const std::vector<std::string> names = names_of(parameters);
+  if (texts != nullptr) {
+    for (const base::Document& text : texts->as_list())
+      constraints.emplace_back(text.as_string(), names, text.place(), sizes);
   }
   const base::Document* const name = file.find("name");
   codegen::ParameterSpace space(table_workload(name == nullptr ? stem : name->as_string(), sizes),

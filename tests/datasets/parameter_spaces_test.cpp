@@ -48,6 +48,12 @@ TEST(ParameterSpaces, OfOurOwn) {
             R"({"tile_x":16,"tile_y":16,"width":8,"ratio":0.5,"flags":"-O2","unroll":false})");
 }
 
+TEST(ParameterSpaces, SizesAreKnownInConstraints) {
+  const std::string text =
+      "sizes: {n: 514, m: 6}\nparameters: {t: [1, 2, 3, 257]}\nconstraints: ['n % t == 0', 't < m']\n";
+  EXPECT_EQ(*parse_parameter_space(text, "s.yaml").size(), 2.);
+}
+
 std::vector<std::string> values_of(const std::string& values) {
   std::vector<std::string> texts;
   const codegen::ParameterSpace space = parse_parameter_space("parameters: {a: " + values + "}", "s.yaml");
@@ -191,8 +197,8 @@ TEST(ParameterSpaces, HostileOnesAreRefusedInALineAndSoon) {
            repeated("  - " + flat.substr(0, flat.find(" + p190")) + " > 0\n", 400),
        "constraints of 152400 operations in all; at most 65536 are taken"},
       // Ranges and bounds.
-      {one + "{from: 1, to: 1000000000000000000}}", "more than 65536 values"},
-      {one + "{from: -9223372036854775808, to: 9223372036854775807}}", "more than 65536 values"},
+      {one + "{from: 1, to: 1000000000000000000}}", "more than 1048576 values"},
+      {one + "{from: -9223372036854775808, to: 9223372036854775807}}", "more than 1048576 values"},
       {one + "{from: 1, to: 1000000000000000000000}}", ""},
       {one + "{from: .nan, to: 1, step: 0.1}}", ""},
       {one + "{from: 0, to: .nan, step: 0.1}}", ""},

@@ -50,6 +50,54 @@ TEST(Constraint, MeansWhatItMeansInPython) {
   EXPECT_TRUE(holds("int(x / 2) == 3", 7));
 }
 
+TEST(Constraint, KnowsBitsRoundingAndSizes) {
+  EXPECT_TRUE(holds("x & (x - 1) == 0 and x | 3 == 67 and x ^ 65 == 1", 64));
+  EXPECT_FALSE(holds("x & (x - 1) == 0", 65));
+  EXPECT_TRUE(holds("1 << x - 1 == 64 and 1 + 1 << 3 == 16 and -9 >> 1 == -5 and -9 >> 99 == -1", 7));
+  EXPECT_TRUE(holds("~x == -8 and 6 & 3 | 8 ^ 1 == 11 and 1 | 2 ^ 3 & 4 == 3", 7));  // as in Python: after | and ^
+  EXPECT_TRUE(holds("x & 1 && y | 0 || false", 7));
+  EXPECT_TRUE(holds("round(ratio) == 0 and round(3 * ratio) == 2 and round(x / 3) == 2", 7));  // halves to even
+  EXPECT_TRUE(holds("floor(-ratio) == -1 and math.ceil(x / 2) == 4 and sqrt(x + 2) == 3 and log2(x + 1) == 3", 7));
+  EXPECT_TRUE(holds("x in [1, 2] + [7] and x in range(8) and x not in range(0, 8, 2) + [9]", 7));
+  EXPECT_TRUE(holds("4 < x in [5, 7]", 7));
+  for (const char* const without :
+       {"1 << 70 > 0", "1 << -1 == 0", "ratio & 1 == 0", "sqrt(-x) == 0", "log2(x - 7) < 0", "3 << 62 != 0"})
+    EXPECT_FALSE(holds(std::string(without) + " + 0 * x", 7)) << without;
+  const std::vector<std::pair<std::string, std::int64_t>> sizes = {{"n", 514}, {"x", 3}};
+  const std::vector<Scalar> values = {std::int64_t(257), std::int64_t(1), true, std::string(""), 0.5};
+  std::vector<const Scalar*> pointers;
+  for (const Scalar& value : values) pointers.push_back(&value);
+  EXPECT_TRUE(Constraint("n % x == 0", names, "test", sizes).holds(pointers));  // parameters come first
+  EXPECT_EQ(refusal("rond(x) == 2"),
+            "space.yaml:3: unknown function 'rond'; did you mean 'round'? (at 1 of 'rond(x) == 2')");
+}
+
+// What follows from a constraint for fewer parameters holds wherever it does.
+TEST(Constraint, ImpliesNothingThatItDoesNotSay) {
+  const auto count = [](const std::string& text, bool integers) {
+    return Constraint(text, names, "test").implied(integers).size();
+  };
+  EXPECT_EQ(count("64 % (x * y) == 0", true), 2u);
+  EXPECT_EQ(count("64 % (x * y) == 0", false), 0u);
+  EXPECT_EQ(count("64 % (x * y * ratio / 2) == 0", true), 0u);
+  EXPECT_EQ(count("x > 2 and y > 3 and x < y", true), 2u);
+  EXPECT_EQ(count("x > 2 or y > 3", true), 0u);
+  const std::string texts[] = {"64 % (x * y) == 0", "x % (y * y) == 0 and x > 0",
+                               "(48 + y) % (2 * x * y) == 0 and y != 2", "x in [2, 4] and 1 < y <= x and x + y != 5"};
+  for (const std::string& text : texts) {
+    const Constraint whole(text, names, "test");
+    const std::vector<Constraint> parts = whole.implied(true);
+    EXPECT_FALSE(parts.empty()) << text;
+    for (std::int64_t x = -9; x < 70; ++x) {
+      for (std::int64_t y = -9; y < 70; ++y) {
+        const std::vector<Scalar> values = {x, y};
+        const Scalar* const pointers[] = {&values[0], &values[1]};
+        for (const Constraint& part : parts) ASSERT_LE(whole.holds(pointers), part.holds(pointers)) << text << x << y;
+      }
+    }
+  }
+}
+
 TEST(Constraint, WithoutAValueItDoesNotHold) {
   EXPECT_FALSE(holds("x / (y - 1) > 0", 1));
   EXPECT_FALSE(holds("not x % (y - 1)", 1));

@@ -73,6 +73,30 @@ TEST(ParameterSpace, CountsAsTryingAllDoes) {
   for (const Candidate& point : points.listed()) ASSERT_TRUE(meets_all(space, point));
 }
 
+// The few that divide a number, among 16 million combinations and among 10 million million.
+TEST(ParameterSpace, FindsFactors) {
+  EXPECT_EQ(*made({{"a", integers(1, 4096)}, {"b", integers(1, 4096)}}, {"4096 % (a * b) == 0"}).size(), 91.);
+  const ParameterSpace three = made({{"a", integers(1, 30000)}, {"b", integers(1, 30000)}, {"c", integers(1, 30000)}},
+                                    {"30000 % (a * b * c) == 0", "a >= 2 and b >= a"});
+  std::int64_t expected = 0;
+  for (int a = 2; a <= 30000; ++a)
+    for (int b = a; b <= 30000 / a; ++b)
+      if (30000 % a == 0 && 30000 % (a * b) == 0)
+        for (int c = 1; c <= 30000 / (a * b); ++c) expected += 30000 / (a * b) % c == 0;
+  EXPECT_EQ(*three.size(), double(expected));
+}
+
+TEST(ParameterSpace, TakesManyValues) {
+  const ParameterSpace space = made({{"a", integers(1, 300000)}, {"b", integers(1, 2)}}, {"a % 1000 == b"});
+  EXPECT_EQ(*space.size(), 600.);
+  AnyPoint judge;
+  for (const Candidate& point : space.space(judge).listed()) ASSERT_TRUE(meets_all(space, point));
+  std::vector<Scalar> fractions;
+  for (int i = 0; i < 20000; ++i) fractions.push_back(i + 0.5);
+  EXPECT_NE(refusal({{"a", fractions}}, {}).find("20000 values that are not all integers; at most 16384 are taken"),
+            std::string::npos);
+}
+
 TEST(ParameterSpace, DrawsEveryPointOfAListAlikeOften) {
   const ParameterSpace space = made({{"a", integers(1, 4)}, {"b", integers(1, 4)}}, {"a < b"});
   AnyPoint judge;

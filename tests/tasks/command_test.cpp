@@ -443,7 +443,22 @@ TEST_F(CommandTest, MistakesAreRefused) {
   EXPECT_NE(refusal({.run = "./a {mode}", .time = "time:parsec"}).find("unknown unit"), std::string::npos);
   EXPECT_NE(refusal({.run = "./a {mode}", .time = "/(/"}).find("regular expression"), std::string::npos);
   EXPECT_NE(refusal({.run = "./a {mode}", .check = "sum:x"}).find("not a tolerance"), std::string::npos);
-  EXPECT_EQ(refusal({.run = "awk '{ print }' {mode} ${HOME}"}), "");
+  EXPECT_EQ(refusal({.run = "awk '{ print }' {mode} '${HOME}'"}), "");
+  // Without a shell its words would be the program's.
+  EXPECT_EQ(refusal({.run = "OMP_NUM_THREADS={mode} ./a"}),
+            "run: 'OMP_NUM_THREADS=' is an assignment: write env before it, or say `shell`, so that a shell reads the "
+            "command");
+  EXPECT_EQ(refusal({.run = "./a {mode} | sort"}),
+            "run: '|' is a word of a shell, and none reads the command: say `shell`, or put it in quotes if the "
+            "program is to get it");
+  for (const char* const words : {"&& ./b", "> out", ">out", "2>&1", "2> out", "< in", "; ./b", "&", "|| true", "$HOME",
+                                  "a; b", "${HOME}/x", "-n$(nproc)", "`nproc`"})
+    EXPECT_NE(refusal({.run = fmt::format("./a {{mode}} {}", words)}).find("is a word of a shell"), std::string::npos)
+        << words;
+  EXPECT_NE(refusal({.run = "cd x ./a {mode}"}).find("'cd' is a word of a shell"), std::string::npos);
+  for (const char* const words : {"'&&' \">\" \\| '$HOME'", "a=b -D{mode}=2 1 2 a&b x>y -DX=$ 100$", "env A={mode}"})
+    EXPECT_EQ(refusal({.run = fmt::format("./a {{mode}} {}", words)}), "") << words;
+  EXPECT_EQ(refusal({.run = "OMP_NUM_THREADS={mode} ./a && ./b > $HOME/x", .shell = true}), "");
 }
 
 TEST_F(CommandTest, AWholeFractionStaysAFraction) {
