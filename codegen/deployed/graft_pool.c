@@ -72,20 +72,23 @@ static void* help(void* argument) {
       atomic_fetch_sub(&pool->inside, 1);
       continue;
     }
-    atomic_fetch_add(&pool->sleepers, 1);
     {
+      /* Counted before the last look for work, so that no loop is missed; whoever counts the loop after this look wakes
+       * it, or keeps it awake. */
       const unsigned loops = atomic_load(&pool->loops);
+      atomic_fetch_add(&pool->sleepers, 1);
       if (atomic_load(&pool->left) <= 0 && !atomic_load(&pool->stops)) sleep_on(&pool->loops, loops);
     }
-    atomic_fetch_sub(&pool->sleepers, 1);
   }
   return NULL;
 }
 
-static void wake_helpers(graft_pool* pool, int threads) {
+/* Once until they sleep again: on a busy machine it is long before they run. */
+static void wake_helpers(graft_pool* pool) {
   if (atomic_load(&pool->sleepers) == 0) return;
+  atomic_store(&pool->sleepers, 0);
   atomic_fetch_add(&pool->loops, 1);
-  wake(&pool->loops, threads);
+  wake(&pool->loops, INT_MAX);
 }
 
 graft_pool* graft_pool_start(int threads) {
@@ -120,7 +123,8 @@ void graft_pool_stop(graft_pool* pool) {
   int i;
   if (pool == NULL) return;
   atomic_store(&pool->stops, 1);
-  wake_helpers(pool, INT_MAX);
+  atomic_fetch_add(&pool->loops, 1);
+  wake(&pool->loops, INT_MAX);
   for (i = 0; i < pool->helpers; ++i) pthread_join(pool->helper[i], NULL);
   free(pool);
 }
@@ -138,7 +142,7 @@ void graft_pool_for(void* context, void (*body)(void*, int64_t), void* closure, 
   pool->n = n;
   atomic_store_explicit(&pool->ended, 0, memory_order_relaxed);
   atomic_store(&pool->left, n);
-  wake_helpers(pool, (int)n - 1);
+  wake_helpers(pool);
   work(pool);
   for (i = 0; i < spins && atomic_load(&pool->ended) != (unsigned)n; ++i) pause_briefly();
   if (i == spins) {

@@ -588,12 +588,14 @@ TEST(Library, HeadersCompileWhateverTensorsAreCalled) {
     // After other headers, too, and in the dialects that define `linux`.
     const std::string uses =
         "#include <math.h>\n#include <errno.h>\n#include <stdio.h>\n#include <stdbool.h>\n"
-        "#include \"words.h\"\n#include \"words.h\"\nint main(void) { (void)words_f; return 0; }\n";
+        "#include \"words.h\"\n#include \"words.h\"\n#include \"graft_pool.h\"\nint main(void) { (void)words_f; return "
+        "0; }\n";
     for (const std::string language : {"c", "cpp"}) base::replace_file(folder / ("uses." + language), uses);
     for (const char* standard : {"-std=c99", "-std=gnu99", "-std=c11", "-std=c2x"})
-      run({"gcc", standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", (folder / "uses.c").string()});
+      run({"gcc", standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only", (folder / "uses.c").string()});
     for (const char* standard : {"-std=c++17", "-std=gnu++17", "-std=c++20"})
-      run({"g++", standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", (folder / "uses.cpp").string()});
+      run({"g++", standard, "-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only",
+           (folder / "uses.cpp").string()});
   }
 }
 
