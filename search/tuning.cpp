@@ -62,7 +62,7 @@ Tuning::Tuning(Task task, const meta::CostModel* prior, tasks::Measurer& measure
 
 bool Tuning::step(base::Monitor& monitor) {
   const std::int64_t left = settings_.trials - std::int64_t(trials().size());
-  base::UntilMonitor until(monitor, deadline_);
+  base::UntilMonitor until(monitor, deadline_, reserve());
   if (left <= 0 || hopeless() || settled() || until.stop_requested()) return false;
   // Always a whole batch, cut to the remaining budget: a run that continues later with more trials proposes the same
   // ones again.
@@ -132,8 +132,8 @@ bool Tuning::settled() const {
   return std::isfinite(before) && since > (1 - least_gain) * before;
 }
 
-bool Tuning::out_of_time() const {
-  return deadline_.is_over();
+double Tuning::reserve() const {
+  return std::min(most_for_later * settings_.budget_seconds, settings_.later_trials * seconds_per_trial());
 }
 
 std::vector<codegen::Candidate> Tuning::proposal() {

@@ -26,10 +26,12 @@ struct TuningSettings : AskTellSettings {
   std::int64_t trials = 64;     // budget in all
   int batch = 32;               // trials a round
   double budget_seconds = 0;    // of wall time in this process; 0: none
+  double later_trials = 0;      // what comes after the search and in that budget, in trials that take as long
   std::int64_t stop_after = 0;  // trials in a row without a gain of `least_gain`; 0: never
 };
 
-constexpr double least_gain = 0.01;  // share of the best time by which a trial must be faster to continue the search
+constexpr double most_for_later = 0.4;  // of the budget
+constexpr double least_gain = 0.01;     // share of the best time by which a trial must be faster to continue the search
 
 // Where the wall time of a tuning went, in seconds. Recorded trials that answer in place of the measurer cost next to
 // nothing and are not counted.
@@ -58,7 +60,9 @@ class Tuning {
   void limit(std::int64_t trials) { settings_.trials = trials; }
   // The last `stop_after` trials were no more than `least_gain` faster than the best one before them.
   bool settled() const;
-  bool out_of_time() const;
+  bool out_of_time() const { return deadline_.left() <= reserve(); }
+  double seconds_left() const { return deadline_.left(); }  // of the budget; infinite without one
+  double seconds_per_trial() const { return spent_.measured > 0 ? spent_.all() / double(spent_.measured) : 0; }
   // Whole rounds of at least `least_to_judge` trials were measured, and none was ok: the fault is in the platform
   // rather than in a program, and more trials would fail for the same reason.
   bool hopeless() const;
@@ -78,6 +82,7 @@ class Tuning {
          const TuningSettings& settings, std::unique_ptr<Explorer> explorer);
   std::vector<codegen::Candidate> proposal();
   void predict(std::span<const codegen::Candidate> candidates);
+  double reserve() const;
 
   tasks::Measurer& measurer_;
   RunDirectory* run_;  // null: none

@@ -15,6 +15,9 @@
 
 namespace graft::study {
 
+// Building a program by every pipeline and timing it takes as long as this many trials.
+constexpr double trials_per_rebuilt = 8;
+
 struct KernelSearch {
   const codegen::Workload& workload;
   const tasks::Platform& platform;

@@ -373,6 +373,7 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
   kept.set("platform_description", platform.yaml);
+  kept.set("model_absolute", std::filesystem::absolute(out.model).string());
   write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, out.folder);
   return out;
 }
@@ -386,6 +387,20 @@ bool is_network_folder(const std::filesystem::path& folder) {
   return kind != nullptr && kind->is_string() && kind->as_string() == "network";
 }
 
+namespace {
+
+// As the user gave it, or from another working directory the absolute path.
+std::filesystem::path model_in(const base::Document& document) {
+  const std::filesystem::path given = document.at("model").as_string();
+  const base::Document* const absolute = document.find("model_absolute");
+  if (absolute == nullptr || !std::filesystem::exists(absolute->as_string())) return given;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(given, absolute->as_string(), ignored)) return given;
+  return absolute->as_string();
+}
+
+}  // namespace
+
 TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / file_name;
   if (!std::filesystem::exists(folder)) throw base::UserError(folder.string(), "no such file or folder");
@@ -394,7 +409,7 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   const base::Document document = base::parse_json(base::read_file(file), file.string());
   TunedNetwork out;
   out.folder = folder;
-  out.model = document.at("model").as_string();
+  out.model = model_in(document);
   out.model_hash = document.at("model_hash").as_string();
   for (const auto& [name, extents] : document.at("shapes").as_map())
     for (graph::Shape& shape = out.options.shapes[name]; const base::Document& extent : extents.as_list())

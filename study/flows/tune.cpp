@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/deadline.h"
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
@@ -31,12 +34,6 @@ namespace {
 
 constexpr double abort_factor = 3;
 
-std::filesystem::path folder_of(const TuneRequest& request) {
-  if (!request.out.empty()) return request.out;
-  return std::filesystem::path("runs") / fmt::format("tune-{}-{}-s{}", short_name(request.workload.text()),
-                                                     short_name(request.platform.name), request.seed);
-}
-
 // What no table says: settings that go together or not.
 void check(const TuneRequest& request) {
   check_settings(request);
@@ -57,6 +54,31 @@ void put(search::SelectionSettings selection, base::Document& request) {
   request.set("selection", std::move(out));
 }
 
+std::string start_hash(const std::vector<codegen::Candidate>& candidates) {
+  std::uint64_t start = 0;
+  for (const codegen::Candidate& candidate : candidates) start = base::hash_combine(start, codegen::hash(candidate));
+  return base::to_hex(start);
+}
+
+// The default is named for workload, platform and seed, and by a hash of all else that is not usual: the same workload
+// searched in another way is another run.
+std::filesystem::path folder_of(const TuneRequest& request) {
+  if (!request.out.empty()) return request.out;
+  const auto hash_of = [](const TuneRequest& asked) {
+    Request settings("tune");
+    put_settings(asked, settings.fields());
+    put(asked.selection, settings.fields());
+    for (const std::filesystem::path& run : asked.history) settings.set("history " + run.string(), true);
+    return settings.set("model", asked.model).set("start", start_hash(asked.start)).hash();
+  };
+  TuneRequest usual;
+  usual.seed = request.seed;
+  std::string name = fmt::format("tune-{}-{}-s{}", short_name(request.workload.text()),
+                                 short_name(request.platform.name), request.seed);
+  if (const std::string hash = hash_of(request); hash != hash_of(usual)) name += "-" + hash.substr(0, 8);
+  return std::filesystem::path("runs") / name;
+}
+
 // The same candidates for the same request, so all of this identifies the run; how many trials there are may grow.
 Request identity_of(const TuneRequest& request, const Prior& prior, const History& history) {
   Request identity("tune");
@@ -68,12 +90,7 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
   put_settings(request, identity.fields());
   put(request.selection, identity.fields());
   if (!history.identity.empty()) identity.set("history", history.identity);
-  if (!request.start.empty()) {
-    std::uint64_t start = 0;
-    for (const codegen::Candidate& candidate : request.start)
-      start = base::hash_combine(start, codegen::hash(candidate));
-    identity.set("start", base::to_hex(start));
-  }
+  if (!request.start.empty()) identity.set("start", start_hash(request.start));
   return identity;
 }
 
@@ -247,6 +264,7 @@ codegen::Candidate schedule_from(std::string_view text, const std::string& place
 
 // In the order in which they refer to each other.
 struct TuneSession::State {
+  const base::Stopwatch since;
   TuneRequest request;
   tasks::MeasureSettings measure;
   codegen::Space space;
@@ -281,6 +299,8 @@ struct TuneSession::State {
     settings.inputs = request.inputs;
     return settings;
   }
+  // Programs that are built again in the end.
+  std::int64_t rebuilt() const { return tasks::source_of(request.platform) == "native" ? request.rebuild : 0; }
   // UserError before there is a folder.
   static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
     tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
@@ -305,7 +325,9 @@ struct TuneSession::State {
     settings.start = std::move(begin.first);
     settings.known = std::move(begin.remembered.known);
     settings.moved = std::move(begin.remembered.moved);
-    settings.budget_seconds = request.budget_seconds;
+    constexpr double least = 1e-3;  // 0 is no budget
+    if (request.budget_seconds > 0) settings.budget_seconds = std::max(least, request.budget_seconds - since.seconds());
+    settings.later_trials = double(rebuilt()) * trials_per_rebuilt;
     settings.stop_after = request.stop_after;
     return settings;
   }
@@ -323,7 +345,17 @@ bool TuneSession::step(std::int64_t most_trials, base::Monitor& monitor) {
 }
 
 bool TuneSession::run(base::Monitor& monitor) {
-  return state_->session.run(state_->request.trials, monitor);
+  // A run that has more trials than are asked for is answered with all of them.
+  const std::int64_t trials = std::max(state_->request.trials, recorded());
+  state_->session.tuning().limit(trials);
+  return state_->session.run(trials, monitor);
+}
+
+double TuneSession::part_in_time() const {
+  const search::Tuning& tuning = state_->session.tuning();
+  const double takes = trials_per_rebuilt * tuning.seconds_per_trial();
+  const double all = double(state_->request.rebuild);
+  return takes > 0 ? std::clamp(std::floor(tuning.seconds_left() / takes) / all, 0.0, 1.0) : 1;
 }
 
 bool TuneSession::machine_changed(base::Monitor& monitor) {
@@ -384,7 +416,7 @@ namespace {
 TuneResult searched(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
   TuneSession session(request, resources, monitor);
   const bool complete = session.run(monitor);
-  return session.finish(complete, monitor);
+  return session.finish(complete, monitor, session.part_in_time());
 }
 
 TuneResult watched(TuneRequest request, base::Monitor& monitor) {

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/shortened.h"
 #include "search/scheduler.h"
+#include "study/flows/kernel_answer.h"
 
 namespace graft::study {
 
@@ -61,8 +62,6 @@ std::vector<SearchState> states_of(const std::vector<search::SharedTask>& tasks,
   return states;
 }
 
-// Programs that a finished search builds again by every pipeline, in trials that take as long.
-constexpr double trials_per_rebuilt = 8;
 constexpr double most_reserved = 0.4, most_for_later = 0.2;  // of the time
 
 class SharedSearches {
