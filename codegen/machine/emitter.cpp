@@ -249,7 +249,9 @@ class Emitter {
       f->addParamAttr(p, llvm::Attribute::NoAlias);
       f->addParamAttr(p, llvm::Attribute::NoCapture);
       if (!written.count(b)) f->addParamAttr(p, llvm::Attribute::ReadOnly);
-      f->addParamAttr(p, llvm::Attribute::getWithAlignment(context_, llvm::Align(alignment_bytes)));
+      const bool is_ours = buffer(b).role == Role::temporary;
+      const llvm::Align align(std::uint64_t(is_ours ? alignment_bytes : parameter_alignment_bytes));
+      f->addParamAttr(p, llvm::Attribute::getWithAlignment(context_, align));
       f->addDereferenceableParamAttr(p, std::uint64_t(buffer(b).bytes()));
       pointers_[std::size_t(b)] = f->getArg(p);
     }

@@ -186,6 +186,7 @@ base::Document tensor_document(const Interface::Tensor& tensor) {
   document.set("argument", tensor.argument)
       .set("layout", to_text(tensor.layout))
       .set("stored", stored_document(tensor))
+      .set("alignment", parameter_alignment_bytes)
       .set("bytes", tensor.bytes());
   if (tensor.only_prepared) document.set("only_prepared", true);
   return document;

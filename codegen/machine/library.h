@@ -16,9 +16,9 @@
 //
 // `prepared` has F_PREPARED_BYTES: F_prepare fills it from the constants, once, and any number of calls read it.
 // `scratch` has F_SCRATCH_BYTES, that of F_prepare F_PREPARE_SCRATCH_BYTES, and that of F_select the larger number: it
-// is used by one call at a time, of any kernel, and need not keep its content. Functions take no memory of 0 bytes. All
-// pointers are aligned to 64 bytes. For one operator in several shapes, NAME_OPERATOR_for(extents...) returns the
-// functions of a shape, or a null pointer; their type does not depend on which memory they need.
+// is used by one call at a time, of any kernel, and need not keep its content. Functions take no memory of 0 bytes.
+// Tensors are aligned to 16 bytes, memory to 64. For one operator in several shapes, NAME_OPERATOR_for(extents...)
+// returns the functions of a shape, or a null pointer; their type does not depend on which memory they need.
 //
 // int NAME_runs_here(void) says whether this machine has what the code needs (needs.h). Code for several platforms is
 // asked for by the same functions, each of which runs the first variant whose platform runs here; int

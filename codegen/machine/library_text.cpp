@@ -204,9 +204,11 @@ std::string platforms_text(const Interface& interface) {
 std::string header_text(const Interface& interface) {
   std::string text = fmt::format(
       "/* {0}: kernels for {1}, made by graft {2}. They need no other library, allocate nothing and keep no state but\n"
-      " * which variant was selected. Every pointer is aligned to 64 bytes; tensors are row-major. A kernel may need\n"
-      " * memory: `prepared`, of NAME_PREPARED_BYTES, is filled by NAME_prepare from the constants and then only "
-      "read;\n"
+      " * which variant was selected. Tensors are row-major, and aligned to 16 bytes (64 are faster). A kernel may "
+      "need\n"
+      " * memory, aligned to 64 bytes: `prepared`, of NAME_PREPARED_BYTES, is filled by NAME_prepare from the "
+      "constants "
+      "and then only read;\n"
       " * `scratch` is used by one call at a time, of any kernel, and need not keep its content. It has\n"
       " * NAME_SCRATCH_BYTES, for NAME_prepare NAME_PREPARE_SCRATCH_BYTES, for NAME_select the larger number. "
       "Functions\n"
@@ -223,9 +225,9 @@ std::string header_text(const Interface& interface) {
 std::string header_text(const SequenceInterface& interface) {
   std::string text = fmt::format(
       "/* {0}: {1} calls of kernels for {2}, made by graft {3}.\n"
-      " * They need no other library, allocate nothing and keep no state. Every pointer is aligned to 64 bytes; "
-      "tensors\n"
-      " * are row-major. {0}.json says the same to programs.\n"
+      " * They need no other library, allocate nothing and keep no state. Tensors are row-major, and aligned to 16 "
+      "bytes\n"
+      " * (64 are faster), other memory to 64. {0}.json says the same to programs.\n"
       " *\n",
       interface.name, interface.calls, in_comment(interface.platform), interface.graft);
   for (const Interface::Tensor& tensor : interface.tensors)

@@ -317,6 +317,7 @@ base::Document sequence_document(const Sequence& sequence, const SequenceInterfa
                   .set("argument", tensor.argument)
                   .set("dtype", std::string(name_of(tensor.dtype)))
                   .set("shape", to_document(tensor.shape))
+                  .set("alignment", parameter_alignment_bytes)
                   .set("bytes", tensor.bytes()));
   for (const Interface::Argument& argument : interface.run.arguments) {
     base::Document document = base::Document::map().set("kind", std::string(name_of(argument.kind)));

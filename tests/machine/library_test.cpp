@@ -712,7 +712,8 @@ TEST(Interface, SaysToProgramsWhatTheHeaderSays) {
   EXPECT_EQ(function.at("tensors").as_list().at(1),
             base::parse_json(R"({"name": "B", "role": "constant", "dtype": "f32", "shape": [8, 16], "argument": "B",
   "layout": "", "stored": [{"axis": 0, "extent": 8, "stride": 16, "step": 1},
-                           {"axis": 1, "extent": 16, "stride": 1, "step": 1}], "bytes": 512, "only_prepared": true})",
+                           {"axis": 1, "extent": 16, "stride": 1, "step": 1}], "alignment": 16, "bytes": 512,
+                 "only_prepared": true})",
                              "expected"));
   EXPECT_EQ(function.at("prepare").to_json(),
             R"({"symbol":"weights_product_prepare","arguments":[{"kind":"tensor","tensor":"B"},{"kind":"prepared"},)"
