@@ -2,17 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <type_traits>
 #include <utility>
 
+#include "base/document.h"
 #include "base/error.h"
+#include "base/files.h"
 #include "base/monitor.h"
 #include "base/numpy.h"
 #include "base/team.h"
 #include "base/text.h"
 #include "codegen/expression/workload.h"
+#include "search/run_directory.h"
 #include "study/flows/adapt.h"
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
@@ -29,6 +34,7 @@
 #include "study/inputs/request.h"
 #include "study/inputs/settings.h"
 #include "study/knowledge/answer.h"
+#include "study/knowledge/library.h"
 #include "study/knowledge/prior.h"
 #include "tasks/platform.h"
 
@@ -42,6 +48,7 @@ struct Platform::Description {
 struct Answer::Program {
   tasks::Platform platform;
   study::Answer answer;
+  std::filesystem::path run;  // absolute: the working directory may be another one later
 };
 
 namespace {
@@ -197,7 +204,8 @@ Answer answer_from(study::TuneResult result, const tasks::Platform& platform) {
   answer.known_since = result.known_since;
   answer.run = result.folder;
   answer.curve = std::move(result.curve);
-  answer.program = std::make_shared<const Answer::Program>(Answer::Program{platform, std::move(best)});
+  const std::filesystem::path run = answer.run.empty() ? answer.run : std::filesystem::absolute(answer.run);
+  answer.program = std::make_shared<const Answer::Program>(Answer::Program{platform, std::move(best), run});
   return answer;
 }
 
@@ -282,6 +290,95 @@ Answer tune(const Workload& workload, const Platform& platform, const TuneSettin
   });
 }
 
+Answer answer_of(const std::filesystem::path& run) {
+  return translated([&] {
+    const std::filesystem::path file = run / "best.json";
+    if (!std::filesystem::exists(file))
+      throw base::UserError(run.string(), "no result of graft tune is in it; run the search again to its end");
+    const base::Document document = base::parse_json(base::read_file(file), file.string());
+    if (document.at("kind").as_string() != "tune") throw base::UserError(run.string(), "not a run of graft tune");
+    const search::RunContent content = search::read_run(run);
+    study::TuneResult result;
+    result.workload = document.at("workload").as_string();
+    result.answer = study::answer_of(content, codegen::Workload(result.workload));
+    if (!result.answer) throw base::UserError(run.string(), "none of its programs is ok");
+    result.platform = result.answer->platform;
+    result.source = result.answer->source;
+    result.trials = content.journal.trials;
+    result.complete = document.at("complete").as_bool();
+    result.folder = run;
+    for (const base::Document& point : document.at("curve").as_list())
+      result.curve.emplace_back(point.as_list().at(0).as_integer(), point.as_list().at(1).as_number());
+    return answer_from(std::move(result), search::platform_of(content));
+  });
+}
+
+std::string to_text(const Answer& answer) {
+  return translated([&] {
+    if (answer.program == nullptr) throw base::UserError("answer", "none that tune gave");
+    base::Document curve = base::Document::list();
+    for (const auto& [trials, seconds] : answer.curve)
+      curve.push(base::Document(base::Document::List{trials, seconds}));
+    const auto& [platform, best, run] = *answer.program;
+    base::Document document = base::Document::map();
+    document.set("workload", answer.workload)
+        .set("platform", answer.platform)
+        .set("source", answer.source)
+        .set("schedule", answer.schedule)
+        .set("seconds", answer.seconds)
+        .set("gflops", answer.gflops)
+        .set("check", answer.check)
+        .set("trials", answer.trials)
+        .set("complete", answer.complete)
+        .set("known_since", answer.known_since)
+        .set("run", answer.run.string())
+        .set("folder", run.string())
+        .set("curve", std::move(curve))
+        .set("platform_description", platform.yaml);
+    if (run.empty())
+      document.set("known", study::to_document(study::KnownAnswer{best.platform, study::platform_hash(platform),
+                                                                  best.source, best.candidate, best.program_hash,
+                                                                  best.pipeline, best.measurement, answer.trials,
+                                                                  answer.known_since, std::string(version()), ""}));
+    return document.to_json();
+  });
+}
+
+Answer answer_from(const std::string& text) {
+  return translated([&] {
+    const base::Document document = base::parse_json(text, "answer");
+    Answer answer;
+    answer.workload = document.at("workload").as_string();
+    answer.platform = document.at("platform").as_string();
+    answer.source = document.at("source").as_string();
+    answer.schedule = document.at("schedule").as_string();
+    answer.seconds = document.at("seconds").as_number();
+    answer.gflops = document.at("gflops").as_number();
+    answer.check = document.at("check").as_string();
+    answer.trials = document.at("trials").as_integer();
+    answer.complete = document.at("complete").as_bool();
+    answer.known_since = document.at("known_since").as_string();
+    answer.run = document.at("run").as_string();
+    for (const base::Document& point : document.at("curve").as_list())
+      answer.curve.emplace_back(point.as_list().at(0).as_integer(), point.as_list().at(1).as_number());
+    Answer::Program program{tasks::parse_platform(document.at("platform_description").as_string(), "answer"),
+                            {},
+                            document.at("folder").as_string()};
+    if (const base::Document* const known = document.find("known")) {
+      study::KnownAnswer best = study::known_answer_from(*known);
+      program.answer = {best.platform,
+                        best.source,
+                        0,
+                        std::move(best.candidate),
+                        best.program_hash,
+                        best.pipeline,
+                        std::move(best.measurement)};
+    }
+    answer.program = std::make_shared<const Answer::Program>(std::move(program));
+    return answer;
+  });
+}
+
 struct Search::State {
   codegen::Workload workload;
   std::mutex mutex;
@@ -334,17 +431,32 @@ Search::~Search() = default;
 Search::Search(Search&&) noexcept = default;
 Search& Search::operator=(Search&&) noexcept = default;
 
-constexpr std::int64_t most_asked = 100000;
+namespace {
 
-std::vector<std::string> Search::ask(std::int64_t count) {
+// What ask returns, by parts, between which it can be stopped.
+template <class Ask, class TextOf>
+std::vector<std::string> asked(std::int64_t count, const std::function<bool()>& stop, const Ask& ask,
+                               const TextOf& text_of) {
+  constexpr std::int64_t most = 100000, most_at_once = 1000;
+  if (count < 1 || count > most)
+    throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most, count));
+  std::vector<std::string> texts;
+  while (std::int64_t(texts.size()) < count && !(stop && stop())) {
+    const std::int64_t part = std::min(count - std::int64_t(texts.size()), most_at_once);
+    const std::vector<codegen::Candidate> candidates = ask(int(part));
+    for (const codegen::Candidate& candidate : candidates) texts.push_back(text_of(candidate));
+    if (std::int64_t(candidates.size()) < part) break;
+  }
+  return texts;
+}
+
+}  // namespace
+
+std::vector<std::string> Search::ask(std::int64_t count, const std::function<bool()>& stop) {
   return translated([&] {
-    if (count < 1 || count > most_asked)
-      throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most_asked, count));
     const std::lock_guard lock(state_->mutex);
-    std::vector<std::string> schedules;
-    for (const codegen::Candidate& candidate : state_->session.ask(int(count)))
-      schedules.push_back(schedule_text(candidate));
-    return schedules;
+    return asked(
+        count, stop, [&](int part) { return state_->session.ask(part); }, schedule_text);
   });
 }
 
@@ -401,15 +513,12 @@ ConfigurationSearch::~ConfigurationSearch() = default;
 ConfigurationSearch::ConfigurationSearch(ConfigurationSearch&&) noexcept = default;
 ConfigurationSearch& ConfigurationSearch::operator=(ConfigurationSearch&&) noexcept = default;
 
-std::vector<std::string> ConfigurationSearch::ask(std::int64_t count) {
+std::vector<std::string> ConfigurationSearch::ask(std::int64_t count, const std::function<bool()>& stop) {
   return translated([&] {
-    if (count < 1 || count > most_asked)
-      throw base::UserError("count", fmt::format("must be between 1 and {}, got {}", most_asked, count));
     const std::lock_guard lock(state_->mutex);
-    std::vector<std::string> configurations;
-    for (const codegen::Candidate& candidate : state_->search.ask(int(count)))
-      configurations.push_back(state_->text(candidate));
-    return configurations;
+    const auto text_of = [&](const codegen::Candidate& candidate) { return state_->text(candidate); };
+    return asked(
+        count, stop, [&](int part) { return state_->search.ask(part); }, text_of);
   });
 }
 
@@ -621,10 +730,10 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
     study::CompileRequest request;
     for (const Answer& answer : answers) {
       if (answer.program == nullptr) throw base::UserError("compile", "an answer that tune did not give");
-      if (answer.run.empty()) {
+      if (answer.program->run.empty()) {
         request.known.push_back({answer.program->platform, answer.program->answer});
       } else {
-        request.runs.push_back(answer.run);
+        request.runs.push_back(answer.program->run);
       }
     }
     request.format = format_of(settings.format);

@@ -160,6 +160,12 @@ struct Answer {
 // Searches, or continues a search. Failure if no schedule worked; stopped if there is no answer yet.
 GRAFT_API Answer tune(const Workload& workload, const Platform& platform, const TuneSettings& settings = {});
 
+// The answer of a run of tune, from its folder. Mistake for a folder without one.
+GRAFT_API Answer answer_of(const std::filesystem::path& run);
+// An answer as text, and back, also in another process: it refers to the folder of its run, which compile reads.
+GRAFT_API std::string to_text(const Answer& answer);
+GRAFT_API Answer answer_from(const std::string& text);
+
 struct SearchSettings {
   Model model = {};
   std::vector<std::string> start = {};  // schedules that are asked for first: texts as Answer::schedule
@@ -185,8 +191,9 @@ class GRAFT_API Search {
   Search(Search&& other) noexcept;
   Search& operator=(Search&& other) noexcept;
 
-  // Distinct schedules, at most `count`, none that was asked for before; fewer where the space has no more.
-  std::vector<std::string> ask(std::int64_t count = 1);
+  // Distinct schedules, at most `count`, none that was asked for before; fewer where the space has no more, or once
+  // `stop` says true.
+  std::vector<std::string> ask(std::int64_t count = 1, const std::function<bool()>& stop = {});
   // Schedules of the workload in the order of measurement, asked for or not. All of them are taken, or none: mistake
   // for a text that is not a schedule, for a status that is unknown, and for what is ok but has no time above 0 or
   // cannot be applied.
@@ -218,7 +225,8 @@ class GRAFT_API ConfigurationSearch {
   ConfigurationSearch& operator=(ConfigurationSearch&& other) noexcept;
 
   // Distinct configurations, at most `count`, none that was asked for before; the default first if the space has one.
-  std::vector<std::string> ask(std::int64_t count = 1);
+  // Fewer where the space has no more, or once `stop` says true.
+  std::vector<std::string> ask(std::int64_t count = 1, const std::function<bool()>& stop = {});
   // Configurations asked for or not. All of them are taken, or none: mistake for one that is not in the space, for a
   // status that is unknown, and for what is ok but has no time above 0.
   void tell(const std::vector<Measured>& measured);

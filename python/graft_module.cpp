@@ -12,12 +12,15 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "graft/graft.h"
+#include "python/code.h"
+#include "python/given.h"
 #include "python/waiting.h"
 
 namespace py = pybind11;
@@ -25,24 +28,11 @@ namespace py = pybind11;
 namespace graft::python {
 namespace {
 
-// Texts are accepted for values in all functions. Not by pybind11's implicit conversions: these hide why a text
-// is refused.
-template <class Value>
-Value value_from(const py::object& object) {
-  if (py::isinstance<Value>(object)) return object.cast<Value>();
-  return Value(object.cast<std::string>());
-}
-
-Model model_from(const py::object& object) {
-  if (object.is_none()) return {};
-  if (py::isinstance<Model>(object)) return object.cast<Model>();
-  return Model(object.cast<std::filesystem::path>().string());
-}
-
-std::vector<Workload> workloads_from(const py::iterable& objects) {
+std::vector<Workload> given_workloads(const py::handle& objects) {
+  if (py::isinstance<py::str>(objects) || !py::isinstance<py::iterable>(objects))
+    refuse("workloads", "a list of workloads or their texts", objects);
   std::vector<Workload> workloads;
-  for (const py::handle object : objects)
-    workloads.push_back(value_from<Workload>(py::reinterpret_borrow<py::object>(object)));
+  for (const py::handle object : objects) workloads.push_back(given_or_text<Workload>("workloads", object));
   return workloads;
 }
 
@@ -68,16 +58,57 @@ std::string text_of(const Answer& answer) {
   return "<graft.Answer " + answer.workload + " on " + answer.platform + ": " + numbers + ">";
 }
 
-CompileSettings::Format format_from(const std::string& name) {
+// Pickles a struct by these members of it.
+template <class Struct, class... Members>
+auto pickled(Members Struct::*... members) {
+  return py::pickle([members...](const Struct& value) { return py::make_tuple(value.*members...); },
+                    [members...](const py::tuple& state) {
+                      Struct value;
+                      std::size_t i = 0;
+                      ((value.*members = state[i++].cast<Members>()), ...);
+                      return value;
+                    });
+}
+
+// A model's file, from any working directory; or the name of one without a file.
+std::string absolute_name(const Model& model) {
+  const bool is_file = !model.name().empty() && std::filesystem::exists(model.name());
+  return is_file ? std::filesystem::absolute(model.name()).string() : model.name();
+}
+
+CompileSettings::Format given_format(const py::object& format) {
+  const auto name = given<std::string>("format", format);
   if (name == "library") return CompileSettings::Format::library;
   if (name == "object") return CompileSettings::Format::object;
   if (name == "bench") return CompileSettings::Format::bench;
   throw Error(Error::Kind::mistake, "format: '" + name + "', give library, object or bench");
 }
 
-// graft.Error and one subclass for each kind; a mistake is a ValueError, too.
+// Names of functions by any text of their workload, or the workload itself.
+std::map<std::string, std::string> given_names(const py::object& object) {
+  if (!py::isinstance<py::dict>(object)) refuse("names", "a dict of str by workload", object);
+  std::map<std::string, std::string> names;
+  for (const auto& [workload, name] : py::reinterpret_borrow<py::dict>(object))
+    names[given_or_text<Workload>("names", workload).text()] = given<std::string>("names", name);
+  return names;
+}
+
+// Arrays of any shape, lists or numbers by name.
+std::map<std::string, std::vector<double>> given_numbers(const py::object& object) {
+  const char* const expected = "a dict of arrays or lists of numbers by name";
+  if (!py::isinstance<py::dict>(object)) refuse("constants", expected, object);
+  std::map<std::string, std::vector<double>> numbers;
+  for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(object)) {
+    const auto array = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(value);
+    if (!array) refuse("constants", expected, object);
+    numbers[given<std::string>("constants", name)].assign(array.data(), array.data() + array.size());
+  }
+  return numbers;
+}
+
+// graft.Error and one subclass for each kind; a mistake is a ValueError, one of a type is a TypeError, too.
 void add_errors(py::module_& module) {
-  static py::object error, mistake, failure, stopped;
+  static py::object error, mistake, failure, stopped, wrong_type;
   const auto add = [&](const char* name, const py::handle& bases, const char* doc) {
     const std::string full = std::string("graft.") + name;
     auto type = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.ptr(), nullptr));
@@ -88,6 +119,8 @@ void add_errors(py::module_& module) {
   error = add("Error", PyExc_RuntimeError, "Whatever fails in graft: one line, '<place>: <value>, <next action>'.");
   mistake = add("Mistake", py::make_tuple(error, py::handle(PyExc_ValueError)),
                 "A text, a file or settings that do not go together.");
+  wrong_type = add("WrongType", py::make_tuple(mistake, py::handle(PyExc_TypeError)),
+                   "An argument of another type, one that is missing, or one that the call does not have.");
   failure = add("Failure", error, "A full disk, a dead child, no schedule that works.");
   stopped =
       add("Stopped", error, "The callback `stop` asked for it before there was an answer; the same call continues.");
@@ -99,6 +132,8 @@ void add_errors(py::module_& module) {
                                : e.kind() == Error::Kind::failure ? failure
                                                                   : stopped;
       PyErr_SetString(type.ptr(), e.what());
+    } catch (const WrongType& e) {
+      PyErr_SetString(wrong_type.ptr(), e.what());
     }
   });
 }
@@ -106,29 +141,35 @@ void add_errors(py::module_& module) {
 void add_values(py::module_& module) {
   py::class_<Workload>(module, "Workload",
                        "An operator with its shapes, 'matmul(m=64,n=64,k=64)', or an index expression.")
-      .def(py::init([](const std::string& text) { return Workload(text); }), py::arg("text"))
+      .def(py::init([](const py::object& text) { return given_or_text<Workload>("text", text); }), py::arg("text"))
       .def_property_readonly("text", &Workload::text, "Canonical: parameters in order, defaults filled in.")
       .def_property_readonly("flops", &Workload::flops, "Floating-point operations of one run.")
       .def(py::self == py::self)
       .def("__hash__", [](const Workload& workload) { return std::hash<std::string>()(workload.text()); })
       .def("__str__", &Workload::text)
-      .def("__repr__", [](const Workload& workload) { return "graft.Workload('" + workload.text() + "')"; });
+      .def("__repr__", [](const Workload& workload) { return "graft.Workload('" + workload.text() + "')"; })
+      .def(py::pickle([](const Workload& workload) { return workload.text(); },
+                      [](const std::string& text) { return Workload(text); }));
 
   py::class_<Platform>(module, "Platform",
                        "Where schedules run: one of platforms(), or the path of a YAML file that describes it.")
-      .def(py::init<const std::string&>(), py::arg("id"))
-      .def_static("from_yaml", &Platform::from_yaml, py::arg("yaml"), "The content of such a file.")
+      .def(py::init([](const py::object& id) { return given_or_text<Platform>("id", id); }), py::arg("id"))
+      .def_static(
+          "from_yaml", [](const py::object& yaml) { return Platform::from_yaml(given<std::string>("yaml", yaml)); },
+          py::arg("yaml"), "The content of such a file.")
       .def_property_readonly("name", &Platform::name)
       .def_property_readonly("source", &Platform::source, "Of its times: 'native', 'remote', 'emulated' or 'modelled'.")
       .def_property_readonly("yaml", &Platform::yaml, "The platform's full description.")
-      .def("__repr__", [](const Platform& platform) { return "<graft.Platform " + platform.name() + ">"; });
+      .def("__repr__", [](const Platform& platform) { return "<graft.Platform " + platform.name() + ">"; })
+      .def(py::pickle([](const Platform& platform) { return platform.yaml(); }, &Platform::from_yaml));
 
   py::class_<Model>(module, "Model",
                     "What guides a search, and predicts. Without a name the model that graft ships; else a file of "
                     "graft train or graft adapt, or 'scratch', 'black-box', 'analytic', 'random'.")
-      .def(py::init(&model_from), py::arg("name") = py::none())
+      .def(py::init([](const py::object& name) { return given_model(name, "name"); }), py::arg("name") = py::none())
       .def_property_readonly("name", &Model::name, "'' for graft's own.")
-      .def("__repr__", [](const Model& model) { return "graft.Model('" + model.name() + "')"; });
+      .def("__repr__", [](const Model& model) { return "graft.Model('" + model.name() + "')"; })
+      .def(py::pickle(&absolute_name, [](const std::string& name) { return name.empty() ? Model() : Model(name); }));
 
   py::class_<Answer>(module, "Answer", "The fastest program of a run, its results checked.")
       .def_readonly("workload", &Answer::workload)
@@ -148,7 +189,8 @@ void add_values(py::module_& module) {
           "The run's folder; None if it is the library's.")
       .def_property_readonly("curve", &curve_of,
                              "float64, shape (improvements, 2): trials so far, least seconds so far.")
-      .def("__repr__", &text_of);
+      .def("__repr__", &text_of)
+      .def(py::pickle(&to_text, &answer_from));
 
   py::class_<Adapted::Quality>(module, "Quality",
                                "Spearman correlations of predicted and measured speed of a workload; NaN where too "
@@ -156,17 +198,21 @@ void add_values(py::module_& module) {
       .def_readonly("workload", &Adapted::Quality::workload)
       .def_readonly("programs", &Adapted::Quality::programs, "That were measured, and went well.")
       .def_readonly("before", &Adapted::Quality::before, "By the model as it was.")
-      .def_readonly("after", &Adapted::Quality::after, "Adapted, cross-validated.");
+      .def_readonly("after", &Adapted::Quality::after, "Adapted, cross-validated.")
+      .def(pickled(&Adapted::Quality::workload, &Adapted::Quality::programs, &Adapted::Quality::before,
+                   &Adapted::Quality::after));
   py::class_<Adapted>(module, "Adapted", "A model that knows a platform from a few measurements of its own.")
       .def_readonly("model", &Adapted::model, "The file that was written.")
-      .def_readonly("workloads", &Adapted::workloads, "A Quality for each workload.");
+      .def_readonly("workloads", &Adapted::workloads, "A Quality for each workload.")
+      .def(pickled(&Adapted::model, &Adapted::workloads));
 
   py::class_<Trained>(module, "Trained", "A model that train() wrote.")
       .def_readonly("model", &Trained::model, "The file.")
       .def_readonly("learner", &Trained::learner,
                     "What it was made by: with trees, what replaced the one that was asked for.")
       .def_readonly("programs", &Trained::programs, "That it has learnt from.")
-      .def_readonly("platforms", &Trained::platforms);
+      .def_readonly("platforms", &Trained::platforms)
+      .def(pickled(&Trained::model, &Trained::learner, &Trained::programs, &Trained::platforms));
 
   py::class_<Compiled::Function>(module, "Function", "A function of a compiled library.")
       .def_readonly("name", &Compiled::Function::name)
@@ -175,7 +221,10 @@ void add_values(py::module_& module) {
       .def_readonly("prepared_bytes", &Compiled::Function::prepared_bytes, "For the constants, prepared once.")
       .def_readonly("prepare_scratch_bytes", &Compiled::Function::prepare_scratch_bytes,
                     "That preparing needs meanwhile.")
-      .def_readonly("scratch_bytes", &Compiled::Function::scratch_bytes, "That a call needs for itself.");
+      .def_readonly("scratch_bytes", &Compiled::Function::scratch_bytes, "That a call needs for itself.")
+      .def(pickled(&Compiled::Function::name, &Compiled::Function::workload, &Compiled::Function::check,
+                   &Compiled::Function::prepared_bytes, &Compiled::Function::prepare_scratch_bytes,
+                   &Compiled::Function::scratch_bytes));
   py::class_<Compiled>(module, "Compiled", "A library as files in memory; write() makes a folder of them.")
       .def_readonly("functions", &Compiled::functions)
       .def_property_readonly(
@@ -186,7 +235,15 @@ void add_values(py::module_& module) {
             return files;
           },
           "Contents (bytes) by name.")
-      .def_readonly("executable", &Compiled::executable, "The files are programs.");
+      .def_readonly("executable", &Compiled::executable, "The files are programs.")
+      .def(py::pickle(
+          [](const py::object& compiled) {
+            return py::make_tuple(compiled.attr("functions"), compiled.attr("files"), compiled.attr("executable"));
+          },
+          [](const py::tuple& state) {
+            return Compiled{state[0].cast<std::vector<Compiled::Function>>(),
+                            state[1].cast<std::map<std::string, std::string>>(), state[2].cast<bool>()};
+          }));
 }
 
 const char* const tune_doc =
@@ -200,8 +257,12 @@ const char* const tune_doc =
 Measured measured_from(std::string schedule, const py::handle& outcome) {
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   if (py::isinstance<py::str>(outcome)) return {std::move(schedule), none, outcome.cast<std::string>()};
-  const double seconds = outcome.is_none() ? none : outcome.cast<double>();
-  return {std::move(schedule), seconds, std::isnan(seconds) ? "crashed" : "ok"};
+  if (py::isinstance<py::tuple>(outcome) && py::len(outcome) == 2) {
+    const py::tuple bound = py::reinterpret_borrow<py::tuple>(outcome);
+    return {std::move(schedule), given<double>("seconds", bound[1]), given<std::string>("seconds", bound[0])};
+  }
+  const double seconds = outcome.is_none() ? none : given<double>("seconds", outcome);
+  return {std::move(schedule), seconds, std::isfinite(seconds) ? "ok" : "crashed"};
 }
 
 const char* const search_doc =
@@ -268,7 +329,7 @@ const char* const compile_doc =
     "format: 'library' (an archive, a C header, files for pkg-config and CMake), 'object' (one relocatable object and\n"
     "the header) or 'bench' (programs that check and time themselves). name: of the library. names: of functions, by\n"
     "the canonical text of their workloads. variants: distinct programs of each workload, the fastest of its run.\n"
-    "constants: file of numpy.savez with arrays 'FUNCTION/TENSOR' that become part of the library.\n"
+    "constants: arrays by 'FUNCTION/TENSOR', or a file of numpy.savez with them, that become part of the library.\n"
     "Callbacks, KeyboardInterrupt and errors as tune().";
 
 // What graft.read_dataset makes columns of: lists and arrays of one element per row, and texts that rows refer to.
@@ -336,79 +397,91 @@ py::dict columns_of(const std::vector<Evaluated>& rows) {
   return columns;
 }
 
-using Path = std::optional<std::filesystem::path>;
+template <class AnySearch>
+std::vector<std::string> asked(AnySearch& search, const py::object& object) {
+  const auto count = given<std::int64_t>("count", object);
+  Waiting waiting{py::none(), py::none(), py::none()};
+  return waiting.run([&] { return search.ask(count, waiting.watch().stop); });
+}
+
+// `schedules` and `seconds` of tell: lists of equal length, or one of each.
+std::vector<Measured> told_from(const py::object& schedules, const py::object& seconds) {
+  if (py::isinstance<py::str>(schedules)) return {measured_from(schedules.cast<std::string>(), seconds)};
+  const auto texts = given<std::vector<std::string>>("schedules", schedules);
+  if (py::isinstance<py::str>(seconds) || !py::isinstance<py::iterable>(seconds))
+    refuse("seconds", "a list with an outcome for each schedule", seconds);
+  std::vector<Measured> measured;
+  for (const py::handle outcome : seconds) {
+    if (measured.size() == texts.size())
+      throw Error(Error::Kind::mistake, "seconds: more than schedules, give one for each");
+    measured.push_back(measured_from(texts[measured.size()], outcome));
+  }
+  if (measured.size() < texts.size())
+    throw Error(Error::Kind::mistake, "seconds: fewer than schedules, give one for each");
+  return measured;
+}
 
 void add_search(py::module_& module) {
   py::class_<Measured>(module, "Measured", "A schedule, and what became of it.")
       .def_readonly("schedule", &Measured::schedule, "Its steps, a line each.")
       .def_readonly("seconds", &Measured::seconds, "Of one run; NaN unless the status is 'ok'.")
-      .def_readonly("status", &Measured::status, "'ok', or how it failed.");
+      .def_readonly("status", &Measured::status, "'ok', or how it failed.")
+      .def(pickled(&Measured::schedule, &Measured::seconds, &Measured::status));
 
   py::class_<Search>(module, "Search", search_doc)
       .def(py::init([](const py::object& workload, const py::object& platform, const py::object& model,
-                       std::uint64_t seed, int threads, const std::vector<std::string>& start) {
-             const auto what = value_from<Workload>(workload);
-             const auto where = value_from<Platform>(platform);
-             const SearchSettings settings{model_from(model), start, seed, threads};
+                       const py::object& seed, const py::object& threads, const py::object& start) {
+             const auto what = given_or_text<Workload>("workload", workload);
+             const auto where = given_or_text<Platform>("platform", platform);
+             const SearchSettings settings{given_model(model), given<std::vector<std::string>>("start", start),
+                                           given<std::uint64_t>("seed", seed), given<int>("threads", threads)};
              return Waiting(py::none(), py::none(), py::none()).run([&] { return Search(what, where, settings); });
            }),
            py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = py::none(), py::arg("seed") = 1,
            py::arg("threads") = 1, py::arg("start") = py::tuple())
       .def(
-          "ask",
-          [](Search& search, std::int64_t count) {
-            return Waiting(py::none(), py::none(), py::none()).run([&] { return search.ask(count); });
-          },
-          py::arg("count") = 1,
+          "ask", [](Search& search, const py::object& count) { return asked(search, count); }, py::arg("count") = 1,
           "Distinct schedules to measure next, at most `count`, none that was asked for before, best guess first; "
           "fewer\n"
           "where the space has no more. Learns from what was told.")
       .def(
           "tell",
-          [](Search& search, const std::vector<std::string>& schedules, const py::iterable& seconds) {
-            std::vector<Measured> measured;
-            for (const py::handle& outcome : seconds) {
-              if (measured.size() == schedules.size())
-                throw Error(Error::Kind::mistake, "seconds: more than schedules, give one for each");
-              measured.push_back(measured_from(schedules[measured.size()], outcome));
-            }
-            if (measured.size() < schedules.size())
-              throw Error(Error::Kind::mistake, "seconds: fewer than schedules, give one for each");
-            const py::gil_scoped_release release;
+          [](Search& search, const py::object& schedules, const py::object& seconds) {
+            const std::vector<Measured> measured = told_from(schedules, seconds);
+            const Unlocked unlocked;
             search.tell(measured);
           },
           py::arg("schedules"), py::arg("seconds"), tell_doc)
-      .def("best", &Search::best, py::call_guard<py::gil_scoped_release>(),
-           "The fastest that was told; None before any was ok.")
-      .def("trials", &Search::trials, py::call_guard<py::gil_scoped_release>(),
-           "All that was told, in order: a list of Measured.");
+      .def("best", &Search::best, py::call_guard<Unlocked>(), "The fastest that was told; None before any was ok.")
+      .def("trials", &Search::trials, py::call_guard<Unlocked>(), "All that was told, in order: a list of Measured.");
 }
 
 void add_configurations(py::module_& module) {
   py::class_<ConfigurationSearch>(module, "_Configurations",
                                   "The search of tune_function; configurations are texts of JSON.")
       .def(py::init([](const std::string& space, const std::vector<std::string>& prior, const std::string& model,
-                       std::uint64_t seed, int threads) {
-             const ConfigurationSettings settings{prior, model, seed, threads};
+                       const py::object& seed, const py::object& threads) {
+             const ConfigurationSettings settings{prior, model, given<std::uint64_t>("seed", seed),
+                                                  given<int>("threads", threads)};
              return Waiting(py::none(), py::none(), py::none()).run([&] {
                return ConfigurationSearch(space, settings);
              });
            }),
            py::arg("space"), py::arg("prior"), py::arg("model"), py::arg("seed"), py::arg("threads"))
       .def(
-          "ask",
-          [](ConfigurationSearch& search, std::int64_t count) {
-            return Waiting(py::none(), py::none(), py::none()).run([&] { return search.ask(count); });
-          },
+          "ask", [](ConfigurationSearch& search, const py::object& count) { return asked(search, count); },
           py::arg("count"))
       .def(
           "tell",
-          [](ConfigurationSearch& search, const std::string& configuration, double seconds, const std::string& status) {
-            const py::gil_scoped_release release;
-            search.tell({{configuration, seconds, status}});
+          [](ConfigurationSearch& search, const std::vector<std::tuple<std::string, double, std::string>>& outcomes) {
+            std::vector<Measured> measured;
+            for (const auto& [configuration, seconds, status] : outcomes)
+              measured.push_back({configuration, seconds, status});
+            const Unlocked unlocked;
+            search.tell(measured);
           },
-          py::arg("configuration"), py::arg("seconds"), py::arg("status"))
-      .def("best", &ConfigurationSearch::best, py::call_guard<py::gil_scoped_release>());
+          py::arg("outcomes"))
+      .def("best", &ConfigurationSearch::best, py::call_guard<Unlocked>());
 }
 
 Value value_from(const py::handle& given, const SettingInfo& setting) {
@@ -436,21 +509,22 @@ Value value_from(const py::handle& given, const SettingInfo& setting) {
 }
 
 // The settings of a call by keyword; None is the default.
-Settings settings_from(const py::kwargs& given, const std::string& call) {
+Settings settings_from(const py::kwargs& keywords, const std::string& call) {
   const std::vector<SettingInfo> known = settings_of(call);
   Settings settings;
-  for (const auto& [key, value] : given) {
+  for (const auto& [key, value] : keywords) {
     const auto keyword = key.cast<std::string>();
     const auto setting =
         std::find_if(known.begin(), known.end(), [&](const SettingInfo& each) { return each.keyword == keyword; });
-    if (setting == known.end()) throw py::type_error(call + "() got an unexpected keyword argument '" + keyword + "'");
+    if (setting == known.end()) throw WrongType("got an unexpected keyword argument '" + keyword + "'");
     if (value.is_none()) continue;
     try {
       settings[keyword] = value_from(value, *setting);
     } catch (const py::cast_error&) {
-      throw py::type_error(call + "(): " + keyword + ": expected a value such as " +
-                           py::repr(py::cast(setting->usual)).cast<std::string>() + ", got " +
-                           py::repr(value).cast<std::string>());
+      refuse(keyword,
+             setting->is_path ? "a path (str or os.PathLike)"
+                              : "a value such as " + py::repr(py::cast(setting->usual)).cast<std::string>(),
+             value);
     }
   }
   return settings;
@@ -472,37 +546,35 @@ void add_settled_calls(py::module_& module) {
   const std::string callbacks = "progress=None, note=None, stop=None";
   module.def(
       "tune",
-      [](const py::object& workload, const py::object& platform, const py::object& model,
-         const std::vector<std::string>& start, const py::object& progress, const py::object& note,
-         const py::object& stop, const py::kwargs& more) {
+      [](const py::object& workload, const py::object& platform, const py::object& model, const py::object& start,
+         const py::object& progress, const py::object& note, const py::object& stop, const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
-        const auto what = value_from<Workload>(workload);
-        const auto where = value_from<Platform>(platform);
+        const auto what = given_or_text<Workload>("workload", workload);
+        const auto where = given_or_text<Platform>("platform", platform);
         TuneSettings settings;
-        settings.model = model_from(model);
-        settings.start = start;
+        settings.model = given_model(model);
+        settings.start = given<std::vector<std::string>>("start", start);
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "tune");
         return waiting.run([&] { return tune(what, where, settings); });
       },
       doc_of("tune", "workload, platform, *, model=None, start=(), " + callbacks, tune_doc).c_str(),
-      py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = none,
-      py::arg("start") = std::vector<std::string>(), py::arg("progress") = none, py::arg("note") = none,
-      py::arg("stop") = none);
+      py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = none, py::arg("start") = py::tuple(),
+      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "adapt",
-      [](const py::object& model, const py::object& platform, const py::iterable& workloads,
-         const std::filesystem::path& out, const py::object& progress, const py::object& note, const py::object& stop,
-         const py::kwargs& more) {
+      [](const py::object& model, const py::object& platform, const py::object& workloads, const py::object& out,
+         const py::object& progress, const py::object& note, const py::object& stop, const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
-        const Model which = model_from(model);
-        const auto where = value_from<Platform>(platform);
-        const std::vector<Workload> what = workloads_from(workloads);
+        const Model which = given_model(model);
+        const auto where = given_or_text<Platform>("platform", platform);
+        const std::vector<Workload> what = given_workloads(workloads);
         AdaptSettings settings;
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "adapt");
-        return waiting.run([&] { return adapt(which, where, what, out, settings); });
+        const auto file = given<std::filesystem::path>("out", out);
+        return waiting.run([&] { return adapt(which, where, what, file, settings); });
       },
       doc_of("adapt", "model, platform, workloads, out, *, " + callbacks, adapt_doc).c_str(), py::arg("model"),
       py::arg("platform"), py::arg("workloads"), py::arg("out"), py::kw_only(), py::arg("progress") = none,
@@ -510,26 +582,29 @@ void add_settled_calls(py::module_& module) {
 
   module.def(
       "train",
-      [](const std::vector<std::filesystem::path>& datasets, const std::filesystem::path& out,
-         const py::object& progress, const py::object& note, const py::object& stop, const py::kwargs& more) {
+      [](const py::object& datasets, const py::object& out, const py::object& progress, const py::object& note,
+         const py::object& stop, const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
         TrainSettings settings;
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "train");
-        return waiting.run([&] { return train(datasets, out, settings); });
+        const auto files = given<std::vector<std::filesystem::path>>("datasets", datasets);
+        const auto file = given<std::filesystem::path>("out", out);
+        return waiting.run([&] { return train(files, file, settings); });
       },
       doc_of("train", "datasets, out, *, " + callbacks, train_doc).c_str(), py::arg("datasets"), py::arg("out"),
       py::kw_only(), py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "evaluate",
-      [](const std::vector<std::filesystem::path>& datasets, const py::object& progress, const py::object& note,
-         const py::object& stop, const py::kwargs& more) {
+      [](const py::object& datasets, const py::object& progress, const py::object& note, const py::object& stop,
+         const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
         EvaluateSettings settings;
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "evaluate");
-        return columns_of(waiting.run([&] { return evaluate(datasets, settings); }));
+        const auto files = given<std::vector<std::filesystem::path>>("datasets", datasets);
+        return columns_of(waiting.run([&] { return evaluate(files, settings); }));
       },
       doc_of("evaluate", "datasets, *, " + callbacks, evaluate_doc).c_str(), py::arg("datasets"), py::kw_only(),
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
@@ -549,74 +624,93 @@ void add_calls(py::module_& module) {
 
   module.def(
       "predict",
-      [](const py::object& model, const py::object& workload, const py::object& platform,
-         const std::vector<std::string>& schedules) {
-        const Model which = model_from(model);
-        const auto what = value_from<Workload>(workload);
-        const auto where = value_from<Platform>(platform);
+      [](const py::object& model, const py::object& workload, const py::object& platform, const py::object& schedules) {
+        const auto texts = given<std::vector<std::string>>("schedules", schedules);
+        const Model which = given_model(model);
+        const auto what = given_or_text<Workload>("workload", workload);
+        const auto where = given_or_text<Platform>("platform", platform);
         return array_of(
-            Waiting(py::none(), py::none(), py::none()).run([&] { return predict(which, what, where, schedules); }));
+            Waiting(py::none(), py::none(), py::none()).run([&] { return predict(which, what, where, texts); }));
       },
       predict_doc, py::arg("model"), py::arg("workload"), py::arg("platform"), py::arg("schedules"));
 
   module.def("encodings", &encodings, "Names for encode(): encodings with one row for each program.");
-  module.def("feature_names", &feature_names,
-             "Names of an encoding's columns, in order; docs/reference/encodings.md defines them.",
-             py::arg("encoding"));
+  module.def(
+      "feature_names",
+      [](const py::object& encoding) { return feature_names(given<std::string>("encoding", encoding)); },
+      "Names of an encoding's columns, in order; docs/reference/encodings.md defines them.", py::arg("encoding"));
   module.def(
       "encode",
-      [](const py::object& workload, const py::object& platform, const std::vector<std::string>& schedules,
-         const std::string& encoding, int threads) {
-        const auto what = value_from<Workload>(workload);
-        const auto where = value_from<Platform>(platform);
-        const std::vector<float> rows = Waiting(py::none(), py::none(), py::none()).run([&] {
-          return encode(what, where, schedules, encoding, threads);
-        });
-        const std::size_t columns = feature_names(encoding).size();
-        return py::array_t<float>({py::ssize_t(schedules.size()), py::ssize_t(columns)}, rows.data());
+      [](const py::object& workload, const py::object& platform, const py::object& schedules,
+         const py::object& encoding, const py::object& threads) {
+        const auto texts = given<std::vector<std::string>>("schedules", schedules);
+        const auto name = given<std::string>("encoding", encoding);
+        const int count = given<int>("threads", threads);
+        const auto what = given_or_text<Workload>("workload", workload);
+        const auto where = given_or_text<Platform>("platform", platform);
+        const std::vector<float> rows =
+            Waiting(py::none(), py::none(), py::none()).run([&] { return encode(what, where, texts, name, count); });
+        const std::size_t columns = feature_names(name).size();
+        return py::array_t<float>({py::ssize_t(texts.size()), py::ssize_t(columns)}, rows.data());
       },
       encode_doc, py::arg("workload"), py::arg("platform"), py::arg("schedules"),
       py::arg("encoding") = "context_relation", py::kw_only(), py::arg("threads") = 1);
 
   module.def(
       "compile",
-      [](const std::vector<Answer>& answers, const std::string& format, const std::string& name,
-         const std::map<std::string, std::string>& names, std::int64_t variants, const Path& constants, int threads,
-         const py::object& progress, const py::object& note, const py::object& stop) {
+      [](const py::object& answers, const py::object& format, const py::object& name, const py::object& names,
+         const py::object& variants, const py::object& constants, const py::object& threads, const py::object& progress,
+         const py::object& note, const py::object& stop) {
         Waiting waiting(progress, note, stop);
-        const CompileSettings settings{format_from(format),    name,    names,          variants,
-                                       constants.value_or(""), threads, waiting.watch()};
-        return waiting.run([&] { return compile(answers, settings); });
+        CompileSettings settings;
+        settings.format = given_format(format);
+        settings.name = given<std::string>("name", name);
+        settings.names = given_names(names);
+        settings.variants = given<std::int64_t>("variants", variants);
+        settings.constants = given_path_or_none("constants", constants);
+        settings.threads = given<int>("threads", threads);
+        settings.watch = waiting.watch();
+        const auto all = given<std::vector<Answer>>("answers", answers);
+        return waiting.run([&] { return compile(all, settings); });
       },
       compile_doc, py::arg("answers"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "kernels",
-      py::arg("names") = std::map<std::string, std::string>(), py::arg("variants") = 1, py::arg("constants") = none,
-      py::arg("threads") = 1, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+      py::arg("names") = py::dict(), py::arg("variants") = 1, py::arg("constants") = none, py::arg("threads") = 1,
+      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "answer_of",
+      [](const py::object& run) {
+        const auto folder = given<std::filesystem::path>("run", run);
+        const Unlocked unlocked;
+        return answer_of(folder);
+      },
+      "The answer of a run of tune(), from its folder. Raises Mistake for a folder without one.", py::arg("run"));
 
   module.def(
       "tune_network",
-      [](const std::filesystem::path& model, const py::object& platform,
-         const std::map<std::string, std::vector<std::int64_t>>& shapes,
-         const std::map<std::string, std::vector<double>>& constants, const std::string& storage, std::int64_t trials,
-         std::int64_t trials_by_kernel, double budget_seconds, const Path& out, const Path& library,
-         const py::object& guide, std::uint64_t seed, int threads, const py::object& progress, const py::object& note,
+      [](const py::object& model, const py::object& platform, const py::object& shapes, const py::object& constants,
+         const py::object& storage, const py::object& trials, const py::object& trials_by_kernel,
+         const py::object& budget_seconds, const py::object& out, const py::object& library, const py::object& guide,
+         const py::object& seed, const py::object& threads, const py::object& progress, const py::object& note,
          const py::object& stop, const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
-        const auto where = value_from<Platform>(platform);
+        const auto file = given<std::filesystem::path>("model", model);
+        const auto where = given_or_text<Platform>("platform", platform);
         NetworkSettings settings;
-        settings.shapes = shapes;
-        settings.constants = constants;
-        settings.storage = storage;
-        settings.trials = trials;
-        settings.trials_by_kernel = trials_by_kernel;
-        settings.budget_seconds = budget_seconds;
-        settings.out = out.value_or("");
-        settings.library = library.value_or("");
-        settings.model = model_from(guide);
-        settings.seed = seed;
-        settings.threads = threads;
+        settings.shapes = given<std::map<std::string, std::vector<std::int64_t>>>("shapes", shapes);
+        settings.constants = given_numbers(constants);
+        settings.storage = given<std::string>("storage", storage);
+        settings.trials = given<std::int64_t>("trials", trials);
+        settings.trials_by_kernel = given<std::int64_t>("trials_by_kernel", trials_by_kernel);
+        settings.budget_seconds = given<double>("budget_seconds", budget_seconds);
+        settings.out = given_path_or_none("out", out);
+        settings.library = given_path_or_none("library", library);
+        settings.model = given_model(guide, "guide");
+        settings.seed = given<std::uint64_t>("seed", seed);
+        settings.threads = given<int>("threads", threads);
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "tune");
-        const TunedNetwork tuned = waiting.run([&] { return tune_network(model, where, settings); });
+        const TunedNetwork tuned = waiting.run([&] { return tune_network(file, where, settings); });
         py::list kernels;
         for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
           py::dict one;
@@ -629,36 +723,45 @@ void add_calls(py::module_& module) {
         result["kernels"] = kernels;
         return result;
       },
-      tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(),
-      py::arg("shapes") = std::map<std::string, std::vector<std::int64_t>>(),
-      py::arg("constants") = std::map<std::string, std::vector<double>>(), py::arg("storage") = "f32",
-      py::arg("trials") = 0, py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
+      tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(), py::arg("shapes") = py::dict(),
+      py::arg("constants") = py::dict(), py::arg("storage") = "f32", py::arg("trials") = 0,
+      py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
       py::arg("library") = none, py::arg("guide") = none, py::arg("seed") = 1, py::arg("threads") = 1,
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "compile_network",
-      [](const std::filesystem::path& folder, const std::string& format, const std::string& name, bool weights_in_file,
+      [](const py::object& folder, const py::object& format, const py::object& name, const py::object& weights_in_file,
          const py::object& progress, const py::object& note, const py::object& stop) {
         Waiting waiting(progress, note, stop);
-        const CompileNetworkSettings settings{format_from(format), name, weights_in_file, waiting.watch()};
-        return waiting.run([&] { return compile_network(folder, settings); });
+        const CompileNetworkSettings settings{given_format(format), given<std::string>("name", name),
+                                              given<bool>("weights_in_file", weights_in_file), waiting.watch()};
+        const auto path = given<std::filesystem::path>("folder", folder);
+        return waiting.run([&] { return compile_network(path, settings); });
       },
       compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "",
       py::arg("weights_in_file") = false, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "dataset_content",
-      [](const std::filesystem::path& file) {
+      [](const py::object& object) {
+        const auto file = given<std::filesystem::path>("file", object);
         return content_of([&] {
-          const py::gil_scoped_release release;
+          const Unlocked unlocked;
           return read_dataset(file);
         }());
       },
       "What graft.read_dataset() makes columns of.", py::arg("file"));
 
-  module.def("write", &write, "Makes the folder, replaces files there.", py::arg("compiled"), py::arg("folder"),
-             py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "write",
+      [](const py::object& compiled, const py::object& folder) {
+        const auto what = given<Compiled>("compiled", compiled);
+        const auto where = given<std::filesystem::path>("folder", folder);
+        const Unlocked unlocked;
+        write(what, where);
+      },
+      "Makes the folder, replaces files there.", py::arg("compiled"), py::arg("folder"));
 }
 
 // pybind11 before 2.12 reads the dtypes of numpy 1 alone: arrays of numpy 2 would have wrong values without a word.
@@ -677,8 +780,10 @@ PYBIND11_MODULE(_graft, module) {
   module.doc() = "graft from Python; import graft, which adds to this.";
   graft::python::check_numpy();
   graft::python::add_errors(module);
+  graft::python::Running::end_with_python();
   graft::python::add_values(module);
   graft::python::add_search(module);
   graft::python::add_configurations(module);
   graft::python::add_calls(module);
+  graft::python::add_code(module);
 }

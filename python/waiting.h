@@ -1,8 +1,9 @@
 // How Python waits for a long call of graft: the call runs on a thread of its own without the interpreter's lock, and
-// the thread that called looks for signals meanwhile. An interrupt, or an exception in a callback, asks the call to stop
-// as graft::Watch::stop does, so that what was measured is kept, and is raised once the call has ended.
+// the thread that called looks for signals meanwhile. An interrupt, or an exception in a callback, asks the call to
+// stop as graft::Watch::stop does, so that what was measured is kept, and is raised once the call has ended.
 #pragma once
 
+#include <pthread.h>
 #include <pybind11/pybind11.h>
 
 #include <atomic>
@@ -16,14 +17,56 @@
 #include <utility>
 
 #include "graft/graft.h"
+#include "python/given.h"
 
 namespace graft::python {
+
+// A part of a call that is without the interpreter's lock. Before the interpreter ends, all that run are asked to stop
+// and waited for: a thread that asks for the lock later is ended by the interpreter wherever it is.
+class Running {
+ public:
+  Running() {
+    if (ending()) throw Error(Error::Kind::stopped, "the interpreter ends");
+    ++count();
+  }
+  ~Running() { --count(); }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  static bool is_over() { return ending(); }
+
+  // Once, with the lock held.
+  static void end_with_python() {
+    pthread_atfork(nullptr, nullptr, [] { count() = 0; });  // other threads are not in the child
+    pybind11::module_::import("atexit").attr("register")(pybind11::cpp_function([] {
+      ending() = true;
+      const pybind11::gil_scoped_release release;
+      while (count() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }));
+  }
+
+ private:
+  static std::atomic<bool>& ending() {
+    static std::atomic<bool> ending = false;
+    return ending;
+  }
+  static std::atomic<int>& count() {
+    static std::atomic<int> count = 0;
+    return count;
+  }
+};
+
+// For calls that are short.
+struct Unlocked {
+  Running running;
+  pybind11::gil_scoped_release release;
+};
 
 class Waiting {
  public:
   // Callables or None: progress(what, done, total), note(line), stop() -> bool.
-  Waiting(pybind11::object progress, pybind11::object note, pybind11::object stop)
-      : progress_(std::move(progress)), note_(std::move(note)), ask_(std::move(stop)) {}
+  Waiting(const pybind11::object& progress, const pybind11::object& note, const pybind11::object& stop)
+      : progress_(callable("progress", progress)), note_(callable("note", note)), ask_(callable("stop", stop)) {}
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
 
@@ -44,7 +87,7 @@ class Waiting {
           if (ask_().cast<bool>()) stop_ = true;
         });
       }
-      return bool(stop_);
+      return stop_ || Running::is_over();
     };
     return watch;
   }
@@ -54,6 +97,7 @@ class Waiting {
   std::invoke_result_t<Call> run(const Call& call) {
     std::packaged_task<std::invoke_result_t<Call>()> task(call);
     auto result = task.get_future();
+    const Running running;
     {
       const pybind11::gil_scoped_release release;
       std::thread thread(std::move(task));
@@ -68,6 +112,11 @@ class Waiting {
   }
 
  private:
+  static pybind11::object callable(const char* name, const pybind11::object& given) {
+    if (!given.is_none() && PyCallable_Check(given.ptr()) == 0) refuse(name, "a function, or None", given);
+    return given;
+  }
+
   template <class Action>
   void with_python(const Action& action) {
     const pybind11::gil_scoped_acquire acquire;

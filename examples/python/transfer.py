@@ -14,18 +14,21 @@ minute. Runs are kept in --runs and continued: more --trials measure only what i
 import argparse
 import pathlib
 import sys
+from typing import Any, Dict
 
 import numpy as np
+import numpy.typing as npt
 
 import graft
 
 SOURCES = ("cortex-a53", "cortex-a72", "cortex-a510", "neoverse-n1", "a64fx", "haswell", "znver4", "silvermont", "pwr9",
            "sifive-u54")
 MODELS = {"shipped model": None, "from scratch": "scratch"}
+Array = npt.NDArray[np.float64]
 SHIPPED = pathlib.Path(__file__).resolve().parents[2] / "datasets" / "shipped"
 
 
-def sources_table():
+def sources_table() -> None:
     """One line for each platform that the model knows: programs, and how far apart the fastest and the slowest are."""
     print(f"{'source':20} {'programs':>8} {'workloads':>9}  slowest / fastest (median over workloads)")
     for name in SOURCES:
@@ -37,20 +40,20 @@ def sources_table():
         print(f"{'model:' + name:20} {ok.sum():8} {len(workloads):9}  {spread:.0f}")
 
 
-def best_after(curve, trials):
+def best_after(curve: Array, trials: int) -> float:
     """Least seconds among the first trials; NaN before any program worked."""
     known = curve[curve[:, 0] <= trials]
     return known[-1, 1] if len(known) else np.nan
 
 
-def draw(curves, trials, workload, board, out):
+def draw(curves: Dict[str, Array], trials: int, workload: str, board: str, out: pathlib.Path) -> None:
     try:
-        import matplotlib
+        import matplotlib  # type: ignore[import-not-found,unused-ignore]
     except ImportError:
         print(f"{out}: not drawn, matplotlib is not installed", file=sys.stderr)
         return
     matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from matplotlib import pyplot  # type: ignore[import-not-found,unused-ignore]
 
     figure, axes = pyplot.subplots(figsize=(6, 4), layout="constrained")
     for label, curve in curves.items():
@@ -62,7 +65,7 @@ def draw(curves, trials, workload, board, out):
     print(f"{out}: written", file=sys.stderr)
 
 
-def main():
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workload", default="matmul(m=64,n=64,k=64)")
     parser.add_argument("--board", default="model:sifive-x280")

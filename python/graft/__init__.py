@@ -9,6 +9,7 @@ A workload or platform may be given as its text wherever a function takes one, a
 seconds. Long calls release the interpreter's lock and end tidily on KeyboardInterrupt; run again, they continue.
 """
 
+from . import _graft
 from ._graft import (
     Adapted,
     Answer,
@@ -25,29 +26,37 @@ from ._graft import (
     Stopped,
     Trained,
     Workload,
-    adapt,
-    compile,
-    compile_network,
-    encode,
-    encodings,
-    evaluate,
-    feature_names,
-    platforms,
-    predict,
-    train,
-    tune,
-    tune_network,
-    version,
-    write,
+    WrongType,
 )
-from .data import Dataset, read_dataset
+from ._public import publish_class, published
 from .configurations import Configurations, tune_function
-from .kernel import Kernel, Network, Parameter, kernels, load
+from .data import Dataset, read_dataset
+from .kernel import Kernel, Network, Parameter, compile_with as _compile_with, kernels, load
+
+for _kind in (Adapted, Answer, Compiled, Function, Measured, Model, Platform, Quality, Search, Trained, Workload):
+    publish_class(_kind)
+for _own in (Configurations, Dataset, Kernel, Network, Parameter, kernels, load, read_dataset, tune_function):
+    setattr(_own, "__module__", "graft")
+adapt = published(_graft.adapt)
+answer_of = published(_graft.answer_of)
+compile = published(_graft.compile, by=_compile_with)
+compile_network = published(_graft.compile_network)
+encode = published(_graft.encode)
+encodings = published(_graft.encodings)
+evaluate = published(_graft.evaluate)
+feature_names = published(_graft.feature_names)
+platforms = published(_graft.platforms)
+predict = published(_graft.predict)
+train = published(_graft.train)
+tune = published(_graft.tune)
+tune_network = published(_graft.tune_network, more=tune)
+version = published(_graft.version)
+write = published(_graft.write)
 
 __version__ = version()
 __all__ = [
     "Adapted", "Answer", "Compiled", "Configurations", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
-    "Model", "Network", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "adapt",
-    "compile", "compile_network", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms",
+    "Model", "Network", "Parameter", "Platform", "Quality", "Search", "Stopped", "Trained", "Workload", "WrongType", "adapt",
+    "answer_of", "compile", "compile_network", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms",
     "predict", "read_dataset", "train", "tune", "tune_function", "tune_network", "version", "write",
 ]

@@ -2,7 +2,7 @@
 both together. Functions that have settings are in _calls.pyi."""
 
 import os
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, SupportsFloat, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,11 @@ _PathLike = Union[str, os.PathLike[str]]
 _Progress = Callable[[str, int, int], Any]
 _Note = Callable[[str], Any]
 _Stop = Callable[[], bool]
+_Outcome = Union[SupportsFloat, str, None, Tuple[str, SupportsFloat]]
 
 class Error(RuntimeError): ...
 class Mistake(Error, ValueError): ...
+class WrongType(Mistake, TypeError): ...
 class Failure(Error): ...
 class Stopped(Error): ...
 
@@ -142,14 +144,17 @@ class Search:
         start: Sequence[str] = (),
     ) -> None: ...
     def ask(self, count: int = 1) -> List[str]: ...
-    def tell(self, schedules: Sequence[str], seconds: Iterable[Union[float, str, None]]) -> None: ...
+    @overload
+    def tell(self, schedules: str, seconds: _Outcome) -> None: ...
+    @overload
+    def tell(self, schedules: Sequence[str], seconds: Iterable[_Outcome]) -> None: ...
     def best(self) -> Optional[Measured]: ...
     def trials(self) -> List[Measured]: ...
 
 class _Configurations:
     def __init__(self, space: str, prior: Sequence[str], model: str, seed: int, threads: int) -> None: ...
     def ask(self, count: int) -> List[str]: ...
-    def tell(self, configuration: str, seconds: float, status: str) -> None: ...
+    def tell(self, outcomes: Sequence[Tuple[str, float, str]]) -> None: ...
     def best(self) -> Optional[Measured]: ...
 
 def version() -> str: ...
@@ -173,20 +178,21 @@ def compile(
     *,
     format: str = "library",
     name: str = "kernels",
-    names: Dict[str, str] = {},
+    names: Mapping[_Workload, str] = {},
     variants: int = 1,
-    constants: Optional[_PathLike] = None,
+    constants: Union[_PathLike, Mapping[str, npt.NDArray[Any]], None] = None,
     threads: int = 1,
     progress: Optional[_Progress] = None,
     note: Optional[_Note] = None,
     stop: Optional[_Stop] = None,
 ) -> Compiled: ...
+def answer_of(run: _PathLike) -> Answer: ...
 def tune_network(
     model: _PathLike,
     platform: _Platform,
     *,
-    shapes: Dict[str, List[int]] = {},
-    constants: Dict[str, List[float]] = {},
+    shapes: Mapping[str, Sequence[int]] = {},
+    constants: Mapping[str, Union[Sequence[float], npt.NDArray[Any]]] = {},
     storage: str = "f32",
     trials: int = 0,
     trials_by_kernel: int = 64,
@@ -211,4 +217,23 @@ def compile_network(
     note: Optional[_Note] = None,
     stop: Optional[_Stop] = None,
 ) -> Compiled: ...
+class _Code:
+    def __init__(self, path: str) -> None: ...
+    def number(self, symbol: str) -> int: ...
+
+class _Caller:
+    def __init__(
+        self,
+        code: _Code,
+        steps: Sequence[Tuple[str, Sequence[int]]],
+        parameters: Sequence[Tuple[str, bool, np.dtype[Any], Sequence[int], int]],
+        fixed: Sequence[int],
+        blocks: Sequence[int],
+        gives_number: bool,
+        kept: Any,
+    ) -> None: ...
+    def bind(self, inputs: Tuple[Any, ...], outputs: Tuple[Any, ...], result: Any) -> Any: ...
+    @property
+    def call(self) -> Callable[[Tuple[Any, ...], Any, Any], Any]: ...
+
 def write(compiled: Compiled, folder: _PathLike) -> None: ...

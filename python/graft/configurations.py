@@ -5,16 +5,48 @@ import math
 import os
 import pathlib
 import time
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
-from ._graft import Failure, Mistake, _Configurations
+from ._graft import Failure, Mistake, WrongType, _Configurations
 
 Configuration = Dict[str, Any]
-Outcome = Union[float, str]  # seconds, or the status with which it failed
+# Seconds, the status with which it failed, or a status with its bound: ("slower_than_limit", 2.5).
+Outcome = Union[float, str, Tuple[str, float]]
 
 
-def _text(configuration: Mapping[str, Any]) -> str:
-    return json.dumps(dict(configuration), default=lambda number: number.item())  # of numpy
+_Path = Union[str, "os.PathLike[str]"]
+
+
+def _text(name: str, given: Any) -> str:
+    """As JSON, numbers and arrays of numpy included."""
+    if not isinstance(given, Mapping):
+        raise WrongType(f"{name}: expected a dict, got {given!r}")
+    try:
+        return json.dumps(dict(given), default=lambda numbers: numbers.tolist())
+    except (AttributeError, TypeError) as error:
+        raise WrongType(f"{name}: {error}") from None
+
+
+def _read(name: str, given: Any) -> str:
+    try:
+        return pathlib.Path(given).read_text(encoding="utf-8")
+    except TypeError:
+        raise WrongType(f"{name}: expected a dict or a path, got {given!r}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Mistake(f"{os.fspath(given)}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _outcome(given: Any) -> Tuple[str, float]:
+    """Status and seconds of what a user says: seconds, None, a status, or a status with the seconds that bound it."""
+    if isinstance(given, str):
+        return given, math.nan
+    if isinstance(given, tuple) and len(given) == 2:
+        return str(given[0]), float(given[1])
+    try:
+        seconds = math.nan if given is None else float(given)
+    except (TypeError, ValueError):
+        raise WrongType(f"outcome: expected seconds, None or a status, got {given!r}") from None
+    return ("ok" if math.isfinite(seconds) else "crashed"), seconds
 
 
 class Configurations:
@@ -33,13 +65,12 @@ class Configurations:
         seed: int = 1,
         threads: int = 1,
     ) -> None:
-        if isinstance(space, Mapping):
-            text = json.dumps(space)
-        else:
-            with open(space, encoding="utf-8") as file:
-                text = file.read()
-        model = os.fspath(prior) if isinstance(prior, (str, os.PathLike)) else ""
-        files: List[str] = [] if prior is None or model else [os.fspath(each) for each in prior]  # type: ignore
+        text = _text("space", space) if isinstance(space, Mapping) else _read("space", space)
+        try:
+            model = os.fspath(prior) if isinstance(prior, (str, os.PathLike)) else ""
+            files: List[str] = [] if prior is None or model else [os.fspath(each) for each in prior]  # type: ignore
+        except TypeError:
+            raise WrongType(f"prior: expected a path or a list of paths, got {prior!r}") from None
         self._search = _Configurations(text, files, model, seed, threads)
         self._told: List[Tuple[Configuration, Outcome]] = []
 
@@ -47,21 +78,32 @@ class Configurations:
         """Distinct configurations, at most `count`, none asked for before; fewer where the space has no more."""
         return [json.loads(text) for text in self._search.ask(count)]
 
-    def tell(self, configuration: Mapping[str, Any], outcome: Union[float, str, None]) -> None:
-        """How many seconds it took, or the status with which it failed ('crashed'; None, NaN and infinity are the
-        same)."""
-        text = _text(configuration)
-        if not isinstance(outcome, str):
-            outcome = "crashed" if outcome is None or not math.isfinite(outcome) else float(outcome)
-        if isinstance(outcome, str):
-            self._search.tell(text, 0.0, outcome)
-        else:
-            self._search.tell(text, outcome, "ok")
-        self._told.append((json.loads(text), outcome))
+    def tell(
+        self,
+        configurations: Union[Mapping[str, Any], Sequence[Mapping[str, Any]]],
+        outcomes: Any,
+    ) -> None:
+        """What became of one configuration, or of a list of them: seconds (a number of any kind), or the status with
+        which it failed ('crashed'; None, NaN and infinity are the same), or ('slower_than_limit', seconds)."""
+        if isinstance(configurations, Mapping):
+            configurations, outcomes = [configurations], [outcomes]
+        if not isinstance(configurations, (list, tuple)):
+            raise WrongType(f"configurations: expected a dict or a list of dicts, got {configurations!r}")
+        given = list(outcomes)
+        if len(given) != len(configurations):
+            raise Mistake(f"outcomes: {len(given)} of {len(configurations)} configurations, give one for each")
+        told = [(_text("configuration", each), *_outcome(outcome)) for each, outcome in zip(configurations, given)]
+        self._search.tell([(text, seconds, status) for text, status, seconds in told])
+        for text, status, seconds in told:
+            self._told.append((json.loads(text), seconds if status == "ok" else
+                               status if math.isnan(seconds) or status == "crashed" else (status, seconds)))
 
     def trials(self) -> List[Tuple[Configuration, Outcome]]:
         """What was told, in order: seconds, or a status."""
         return list(self._told)
+
+    def __repr__(self) -> str:
+        return f"<graft.Configurations: {len(self._told)} trials>"
 
     def best(self) -> Optional[Tuple[Configuration, float]]:
         """The fastest that was told, and its seconds; None before any was ok."""
@@ -78,7 +120,8 @@ def _kept(file: Optional[pathlib.Path]) -> List[Tuple[Configuration, Outcome]]:
     if whole != text:
         file.write_text(whole, encoding="utf-8")
     try:
-        return [(configuration, outcome) for configuration, outcome in map(json.loads, whole.splitlines())]
+        return [(configuration, tuple(outcome) if isinstance(outcome, list) else outcome)
+                for configuration, outcome in map(json.loads, whole.splitlines())]
     except ValueError:
         raise Mistake(f"{file}: no trials of tune_function, give another file for out") from None
 
@@ -90,7 +133,7 @@ def tune_function(
     prior: Union[None, str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]] = None,
     trials: int = 64,
     batch: int = 4,
-    catch: Iterable[type] = (Exception,),
+    catch: Iterable[Type[BaseException]] = (Exception,),
     out: Union[None, str, "os.PathLike[str]"] = None,
     seed: int = 1,
     threads: int = 1,
@@ -101,6 +144,11 @@ def tune_function(
     lines of JSON, one for each trial, [configuration, seconds or status], written at once; a search that was ended is
     continued by the same call. Failure if none was ok.
     """
+    if not callable(f):
+        raise WrongType(f"f: expected a function, got {f!r}")
+    for name, number in (("trials", trials), ("batch", batch)):
+        if not isinstance(number, int) or number < 1:
+            raise WrongType(f"{name}: expected an int of 1 or more, got {number!r}")
     search = Configurations(space, prior=prior, seed=seed, threads=threads)
     file = None if out is None else pathlib.Path(out)
     for configuration, outcome in _kept(file):

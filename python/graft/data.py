@@ -4,18 +4,20 @@ import os
 from typing import Any, Dict, List, Sequence, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _graft
+from ._public import published
 
 
-def _objects(values: Sequence[Any]) -> np.ndarray:
+def _objects(values: Sequence[Any]) -> npt.NDArray[Any]:
     column = np.empty(len(values), dtype=object)  # not np.array(values), which makes a matrix of equally long tuples
     for i, value in enumerate(values):
         column[i] = value
     return column
 
 
-class Dataset(Dict[str, np.ndarray]):
+class Dataset(Dict[str, npt.NDArray[Any]]):
     """The measurements of one platform as columns, 1-D arrays of one element per program:
 
         workload     str, canonical text
@@ -34,7 +36,7 @@ class Dataset(Dict[str, np.ndarray]):
     that were imported.
     """
 
-    def __init__(self, columns: Dict[str, np.ndarray], yaml: str) -> None:
+    def __init__(self, columns: Dict[str, npt.NDArray[Any]], yaml: str) -> None:
         super().__init__(columns)
         self.yaml = yaml
 
@@ -47,7 +49,7 @@ def read_dataset(file: Union[str, "os.PathLike[str]"]) -> Dataset:
 
     Raises Mistake for a file that is missing, or no dataset.
     """
-    content = _graft.dataset_content(file)
+    content = published(_graft.dataset_content, "read_dataset")(file)
     count = len(content["seconds"])
     texts: Dict[str, List[str]] = {name: content[name] for name in ("workloads", "sketches")}
     return Dataset(

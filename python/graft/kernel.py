@@ -1,29 +1,36 @@
-"""Calls kernels of a library that graft compiled, and whole networks, on numpy arrays. Needs numpy and a C compiler as linker; nothing of
-graft but the library's files, so that it works where they were copied to, too."""
+"""Calls kernels of a library that graft compiled, and whole networks, on numpy arrays. Needs numpy and a C compiler;
+nothing of graft but the library's files, so that it works where they were copied to, too."""
 
-import copy
+import contextlib
 import ctypes
 import json
 import os
 import pathlib
-import shutil
+import platform
 import subprocess
 import tempfile
-import threading
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
-from ._graft import Answer, Failure, Mistake, compile as _compile, compile_network as _compile_network, write as _write
+from ._graft import (Answer, Failure, Mistake, WrongType, _Caller, _Code, answer_of as _answer_of, compile as _compile,
+                     compile_network as _compile_network)
+
+_PathLike = Union[str, "os.PathLike[str]"]
+_Array = npt.NDArray[Any]
+_Files = Dict[str, bytes]
 
 _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
 _KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
            "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
+# Of a target's triple, by what Python calls a machine.
+_ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64", "ppc64le": "powerpc64le"}
 
 
-def _dtype_of(tensor: Dict[str, Any]) -> np.dtype:
+def _dtype_of(tensor: Dict[str, Any]) -> "np.dtype[Any]":
     """Of booleans, bytes of 0 and 1, numpy's own type."""
     return np.dtype(np.bool_ if tensor.get("declared") == "bool" else _DTYPES[tensor["dtype"]])
 
@@ -34,15 +41,24 @@ class Parameter:
 
     name: str
     role: str  # "input", "constant" or "output"
-    dtype: np.dtype
+    dtype: "np.dtype[Any]"
     shape: Tuple[int, ...]
     layout: str = ""  # how the shape stores the workload's tensor; "": as the workload says
+    alignment: int = 64  # in bytes, of memory that is used as it is
 
 
-def _library_in(folder: pathlib.Path, kinds: Tuple[str, ...] = ("library",)) -> Dict[str, Any]:
+def _path(name: str, given: Any) -> str:
+    try:
+        return os.fsdecode(given)
+    except TypeError:
+        raise WrongType(f"{name}: expected a path (str or os.PathLike), got {given!r}") from None
+
+
+def _library_in(folder: str, kinds: Tuple[str, ...] = ("library",), shown: Optional[str] = None) -> Dict[str, Any]:
     """What the one library of these kinds in a folder says of itself."""
+    shown = folder if shown is None else shown
     found = []
-    for path in sorted(folder.glob("*.json")):
+    for path in sorted(pathlib.Path(folder).glob("*.json")):
         try:
             library = json.loads(path.read_text())
         except ValueError:
@@ -51,236 +67,410 @@ def _library_in(folder: pathlib.Path, kinds: Tuple[str, ...] = ("library",)) -> 
             found.append((path, library))
     if len(found) != 1:
         what = "several libraries" if found else f"no {' or '.join(_KINDS[kind] for kind in kinds)}"
-        raise Mistake(f"{folder}: {what}, give a folder with one")
+        if not os.path.isdir(folder):
+            what = "no such folder"
+        raise Mistake(f"{shown}: {what}, give a folder with one")
     path, library = found[0]
     if library.get("schema") != _SCHEMA:
-        raise Mistake(f"{path}: schema {library.get('schema')}, this module reads {_SCHEMA}; compile the library again")
+        raise Mistake(f"{os.path.join(shown, path.name)}: schema {library.get('schema')}, this module reads {_SCHEMA}; "
+                      "compile the library again")
     return library
 
 
-class _Linked:
+def _check_machine(library: Dict[str, Any], shown: str) -> None:
+    architecture, here = library["target"]["triple"].split("-")[0], platform.machine()
+    if architecture != _ARCHITECTURES.get(here, here):
+        raise Failure(f"{shown}: its code is for {architecture} ({library['platform']}), this machine is {here}; "
+                      "compile a run on a platform of this machine")
+
+
+def _stubs(calls: Mapping[str, Dict[str, Any]], runs_here: Optional[str], threads: int) -> str:
+    """C functions of one type around those of a library, which need not be visible outside of it."""
+    text, given = "", {}
+    if threads > 1:
+        text = (f'#include "graft_pool.h"\nstatic graft_pool* pool;\n'
+                f"long graft_start(void** p) {{ pool = graft_pool_start({threads}); return pool != 0; }}\n"
+                f"long graft_stop(void** p) {{ graft_pool_stop(pool); return 0; }}\n")
+        given = {"parallel_for": "(void*)graft_pool_for", "context": "pool"}
+    for name, call in calls.items():
+        of = ["long long" if each["kind"] == "budget_ns" else "void*" for each in call["arguments"]]
+        passed = [given.get(each["kind"], f"({kind})p[{i}]") for i, (kind, each) in enumerate(zip(of, call["arguments"]))]
+        returns = "int" if name == "select" else "void"
+        body = f"{call['symbol']}({', '.join(passed)})"
+        text += (f"extern {returns} {call['symbol']}({', '.join(of)});\n"
+                 f"long graft_{name}(void** p) {{ {f'return {body};' if returns == 'int' else f'{body}; return 0;'} }}\n")
+    if runs_here is not None:
+        text += f"extern int {runs_here}(void);\nlong graft_runs_here(void** p) {{ return {runs_here}(); }}\n"
+    return text
+
+
+def _linked(folder: str, library: Dict[str, Any], calls: Mapping[str, Dict[str, Any]], threads: int, cc: str,
+            shown: str) -> _Code:
     """The code as a shared object of this process; its file is gone once it is loaded."""
-
-    def __init__(self, library: ctypes.CDLL, symbols: Sequence[str]) -> None:
-        table = (ctypes.c_void_p * len(symbols)).in_dll(library, "graft_functions")
-        self._library = library  # the code is there as long as this is
-        self._places = dict(zip(symbols, table))
-
-    def function(self, symbol: str, arguments: int, result: Any = None) -> Callable[..., Any]:
-        """The function that takes this number of pointers."""
-        return ctypes.CFUNCTYPE(result, *[ctypes.c_void_p] * arguments)(self._places[symbol])
-
-
-def _linked(code: pathlib.Path, symbols: Sequence[str], cc: str) -> _Linked:
-    """The code with these functions, which are hidden in the shared object: a table shows where they are."""
-    with tempfile.TemporaryDirectory(prefix="graft-") as folder:
-        shared, table = os.path.join(folder, code.stem + ".so"), os.path.join(folder, "table.c")
-        names = ", ".join(symbols)
-        pathlib.Path(table).write_text(f"extern char {names};\nchar* const graft_functions[] = "
-                                       f"{{{', '.join('&' + each for each in symbols)}}};\n")
-        command = [cc, "-shared", "-fPIC", "-nostdlib", "-o", shared, table, str(code)]
+    _check_machine(library, shown)
+    pool = os.path.join(folder, "graft_pool.c")
+    if threads > 1 and not os.path.isfile(pool):
+        raise Mistake(f"{shown}: threads: its code is for one; tune on a platform with several, such as native,threads=2")
+    runs_here = library.get("runs_here")
+    code = os.path.join(folder, library["code"])
+    with tempfile.TemporaryDirectory(prefix="graft-") as made:
+        source, shared = os.path.join(made, "calls.c"), os.path.join(made, "calls.so")
+        with open(source, "w", encoding="ascii") as file:
+            file.write(_stubs(calls, runs_here, threads))
+        command = [_path("cc", cc), "-shared", "-fPIC", "-O2", "-w", "-fno-builtin", "-fno-stack-protector", "-I", folder,
+                   "-o", shared, source, *(["-pthread", pool] if threads > 1 else ["-nostdlib"]), code]
         try:
             subprocess.run(command, check=True, capture_output=True, text=True)
-            return _Linked(ctypes.CDLL(shared), symbols)
+            linked = _Code(shared)
         except FileNotFoundError:
             raise Failure(f"{cc}: not found, install a C compiler or name one by cc=") from None
         except subprocess.CalledProcessError as error:
-            raise Failure(f"{code}: cannot be linked here: {error.stderr.strip().splitlines()[-1]}") from None
-        except OSError as error:
-            raise Failure(f"{code}: cannot be loaded here: {error}") from None
+            lines = error.stderr.strip().splitlines() or [f"{cc} failed"]
+            raise Failure(f"{shown}: {library['code']} cannot be linked here: {lines[-1]}") from None
+        except ValueError as error:
+            raise Failure(f"{shown}: {library['code']} cannot be loaded here: {error}") from None
+    if runs_here is not None and linked.number("graft_runs_here") == 0:
+        needs = " or ".join(" ".join(each["needs"]) for each in library.get("platforms", [library]))
+        raise Failure(f"{shown}: its code is for {library['platform']} and needs {needs}, which this machine lacks; "
+                      "compile a run on a platform of this machine")
+    if threads > 1 and linked.number("graft_start") == 0:
+        raise Failure(f"{shown}: threads: the system does not give {threads}")
+    return linked
+
+
+def compile_with(answers: Any, *, constants: Any = None, **settings: Any) -> Any:
+    """compile() with constants as arrays by name, too."""
+    if not isinstance(constants, Mapping):
+        return _compile(answers, constants=constants, **settings)
+    with tempfile.TemporaryDirectory(prefix="graft-") as folder:
+        file = os.path.join(folder, "constants.npz")
+        np.savez(file, **{str(name): np.asarray(array) for name, array in constants.items()})
+        return _compile(answers, constants=file, **settings)
+
+
+@contextlib.contextmanager
+def _folder_of(source: Union[str, _Files]) -> Iterator[str]:
+    """A folder with these files."""
+    if isinstance(source, str):
+        yield source
+        return
+    with tempfile.TemporaryDirectory(prefix="graft-") as folder:
+        for name, content in source.items():
+            pathlib.Path(folder, name).write_bytes(content)
+        yield folder
+
+
+def _own_files(files: _Files) -> _Files:
+    """Those that this module reads."""
+    return {name: content for name, content in files.items()
+            if name.startswith("graft_pool") or not name.endswith((".h", ".pc", ".cmake"))}
+
+
+def _restored(kind: Any, state: Dict[str, Any]) -> "_Callable":
+    made = kind.__new__(kind)
+    made._set(**state)
+    assert isinstance(made, _Callable)
+    return made
 
 
 class _Callable:
     """What is called on arrays by parameter."""
 
     _is: Dict[str, Any]  # what NAME.json says of it
+    _source: Union[str, _Files]  # the folder it was loaded from, absolute, or what was compiled here
+    _shown: str  # as what errors name that
+    _threads: int
+    _cc: str
+    _code: _Code
     _alignment: int
-    _local: threading.local  # memory that one call at a time uses, by its name
+    _taken: Tuple[Parameter, ...]  # what a call takes, in order
+    _written: Tuple[Parameter, ...]
+    _caller: _Caller
+    _call: Callable[..., Any]
 
     @property
     def name(self) -> str:
         """Of the C function, or of the network."""
-        return self._is["name"]
+        return str(self._is["name"])
 
-    def _aligned(self, shape: Sequence[int], dtype: np.dtype) -> np.ndarray:
-        count = int(np.prod(shape, dtype=np.int64))
-        buffer = np.empty(count * dtype.itemsize + self._alignment, np.uint8)
+    def _new(self, shape: Sequence[int], dtype: Any) -> _Array:
+        dtype = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        buffer = np.empty(size + self._alignment, np.uint8)
         begin = -buffer.ctypes.data % self._alignment
-        return buffer[begin:begin + count * dtype.itemsize].view(dtype).reshape(shape)
+        array: _Array = buffer[begin:begin + size].view(dtype).reshape(shape)
+        return array
 
-    def _own(self, name: str, size: int) -> np.ndarray:
-        """Memory of the calling thread alone, of `size` bytes."""
-        memory = getattr(self._local, name, None)
-        if memory is None:
-            memory = self._aligned((size,), np.dtype(np.uint8))
-            setattr(self._local, name, memory)
-        return memory
+    def _made_caller(self, steps: Sequence[Tuple[str, Dict[str, Any]]], parameters: Sequence[Parameter],
+                     fixed: Mapping[str, Optional[_Array]], blocks: Mapping[str, int], *, key: str = "name",
+                     number: bool = False, budget_ns: int = 0) -> _Caller:
+        """`fixed`: memory by the names of tensors, or by kinds of arguments; so `blocks`, that a call has for itself."""
+        tensors = [parameter.name if key == "name" else self._argument(i) for i, parameter in enumerate(parameters)]
+        there = {name: array for name, array in fixed.items() if array is not None}
+        kinds = [*there, "budget_ns", *blocks]
+        null = len(tensors) + len(kinds)
 
-    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Callable":
-        return copy.copy(self)  # nothing that both have is ever changed
+        def place(argument: Dict[str, Any]) -> int:
+            name = argument["tensor" if key == "name" else "argument"] if argument["kind"] == "tensor" else None
+            if name is not None and name in tensors:
+                return tensors.index(name)
+            name = argument["kind"] if name is None else "tensor " + name
+            return len(tensors) + kinds.index(name) if name in kinds else null
 
-    def _is_aligned(self, array: np.ndarray) -> bool:
-        return array.flags.c_contiguous and array.ctypes.data % self._alignment == 0
+        return _Caller(self._code,
+                       [("graft_" + name, [place(each) for each in call["arguments"]]) for name, call in steps],
+                       [(each.name, each.role == "output", each.dtype, each.shape, each.alignment)
+                        for each in parameters],
+                       [*(array.ctypes.data for array in there.values()), budget_ns], list(blocks.values()), number,
+                       list(there.values()))
 
-    def _check(self, parameter: Parameter, array: np.ndarray) -> None:
+    def _argument(self, position: int) -> str:
+        raise NotImplementedError
+
+    def _use(self, taken: Tuple[Parameter, ...], caller: _Caller) -> None:
+        self._taken, self._caller = taken, caller
+        self._call = caller.call
+
+    def _array(self, parameter: Parameter, given: Any) -> _Array:
+        """As an array of numpy that shares the memory; an error for one of another type or shape."""
+        array = given
+        if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+            try:
+                array = np.from_dlpack(array)
+            except (BufferError, RuntimeError, TypeError, ValueError) as error:
+                raise WrongType(f"{self.name}: {parameter.name}: {error}") from None
         if not isinstance(array, np.ndarray):
-            raise TypeError(f"{self.name}: {parameter.name}: no numpy array")
+            raise WrongType(f"{self.name}: {parameter.name}: no array of numpy or DLPack, got {type(given).__name__}")
         if array.dtype != parameter.dtype:
-            raise TypeError(f"{self.name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
+            raise WrongType(f"{self.name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
         if array.shape != parameter.shape:
-            raise ValueError(f"{self.name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
+            raise Mistake(f"{self.name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
+        is_direct = array.flags.c_contiguous and array.nbytes > 0
+        if parameter.role == "output" and array is not given and not array.flags.writeable and is_direct:
+            # numpy takes memory of others only to read it.
+            memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
+            array = np.frombuffer(memory, parameter.dtype).reshape(parameter.shape)
+        return array if type(array) is np.ndarray and array.dtype is parameter.dtype else \
+            np.asarray(array).view(parameter.dtype)
 
-    def _matched(self, wanted: List[Parameter], arrays: Sequence[np.ndarray],
-                 named: Dict[str, np.ndarray]) -> Dict[str, np.ndarray]:
-        """Arrays by parameter, as the kernel can read them."""
+    def _is_direct(self, parameter: Parameter, array: _Array) -> bool:
+        return array.flags.c_contiguous and array.ctypes.data % parameter.alignment == 0
+
+    def _matched(self, wanted: Sequence[Parameter], arrays: Sequence[Any], named: Mapping[str, Any]) -> List[_Array]:
+        """Arrays in the order of these parameters, as the code can read them."""
         names = [parameter.name for parameter in wanted]
+        takes = f"it takes {', '.join(names) or 'none'}"
         if len(arrays) > len(names):
-            raise TypeError(f"{self.name}: {len(arrays)} arrays, it takes {', '.join(names) or 'none'}")
+            raise WrongType(f"{self.name}: {len(arrays)} arrays, {takes}")
         given = dict(zip(names, arrays))
         for name, array in named.items():
             if name not in names or name in given:
-                raise TypeError(f"{self.name}: {name}: " + ("given twice" if name in given else
-                                                            f"not taken, it takes {', '.join(names) or 'none'}"))
+                raise WrongType(f"{self.name}: {name}: " + ("given twice" if name in given else f"not taken, {takes}"))
             given[name] = array
+        for name in names:
+            if name not in given:
+                raise WrongType(f"{self.name}: {name}: missing, {takes}")
+        found = []
         for parameter in wanted:
-            if parameter.name not in given:
-                raise TypeError(f"{self.name}: {parameter.name}: missing, it takes {', '.join(names)}")
-            array = given[parameter.name]
-            self._check(parameter, array)
-            if not self._is_aligned(array):
-                given[parameter.name] = self._aligned(parameter.shape, parameter.dtype)
-                given[parameter.name][...] = array
-        return given
+            array = self._array(parameter, given[parameter.name])
+            if not self._is_direct(parameter, array):
+                copied = self._new(parameter.shape, parameter.dtype)
+                copied[...] = array
+                array = copied
+            found.append(array)
+        return found
 
-    def _places(self, outputs: List[Parameter], out: Optional[Union[np.ndarray, Sequence[np.ndarray]]],
-                read: Sequence[np.ndarray]) -> Tuple[List[np.ndarray], List[np.ndarray]]:
-        """Where each output goes, and what the code writes: the same if it can write there while it reads `read`."""
-        results = [self._aligned(parameter.shape, parameter.dtype) for parameter in outputs] if out is None else \
-            [out] if isinstance(out, np.ndarray) else list(out)
-        if len(results) != len(outputs):
-            raise TypeError(f"{self.name}: out: {len(results)} arrays, {len(outputs)} are written")
-        written: List[np.ndarray] = []
-        for parameter, result in zip(outputs, results):
-            self._check(parameter, result)
+    def _outputs(self, out: Any) -> List[_Array]:
+        given = list(out) if isinstance(out, (tuple, list)) else [out]
+        if len(given) != len(self._written):
+            raise WrongType(f"{self.name}: out: {len(given)} arrays, {len(self._written)} are written")
+        results = [self._array(parameter, array) for parameter, array in zip(self._written, given)]
+        for parameter, result in zip(self._written, results):
             if not result.flags.writeable:
-                raise ValueError(f"{self.name}: {parameter.name}: the array cannot be written")
-            overlaps = any(np.may_share_memory(result, each) for each in (*read, *written))
-            in_place = self._is_aligned(result) and not overlaps
-            written.append(result if in_place else self._aligned(parameter.shape, parameter.dtype))
-        return results, written
+                raise Mistake(f"{self.name}: {parameter.name}: the array cannot be written")
+        return results
 
-    @staticmethod
-    def _returned(results: List[np.ndarray], written: List[np.ndarray]) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
+    def _called(self, arrays: Tuple[Any, ...], named: Dict[str, Any], out: Any) -> Any:
+        """What the extension does not do itself: arrays that are converted, copied or refused."""
+        is_input = any(each.name == "out" for each in self._taken) and len(arrays) + len(named) < len(self._taken)
+        if out is not None and is_input:
+            named, out = {**named, "out": out}, None
+        read = self._matched(self._taken, arrays, named)
+        if out is None:
+            return self._call(tuple(read), None, None)
+        results = self._outputs(out)
+        written: List[_Array] = []
+        for parameter, result in zip(self._written, results):
+            overlaps = any(np.may_share_memory(result, each) for each in (*read, *written))
+            in_place = self._is_direct(parameter, result) and not overlaps
+            written.append(result if in_place else self._new(parameter.shape, parameter.dtype))
+        self._call(tuple(read), None, tuple(written))
         for result, buffer in zip(results, written):
             if result is not buffer:
                 result[...] = buffer
-        return results[0] if len(results) == 1 else tuple(results)
+        return out if not isinstance(out, list) else tuple(out)
+
+    def __call__(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """Runs it. out: where the output goes (a sequence where there are several); None: new arrays."""
+        result = self._call(arrays, named, out)
+        return self._called(arrays, named, out) if result is NotImplemented else result
+
+    def bind(self, /, *arrays: Any) -> Callable[[], Any]:
+        """A function without arguments that runs it on these very arrays, inputs and then outputs, as often as it is
+        called, and returns the outputs: the cheapest call. The arrays are read and written where they are, so they must
+        be contiguous, aligned (Parameter.alignment; what numpy makes is), and apart."""
+        inputs = len(self._taken)
+        if len(arrays) != inputs + len(self._written):
+            names = ", ".join(each.name for each in (*self._taken, *self._written))
+            raise WrongType(f"{self.name}: bind: {len(arrays)} arrays, give {names}")
+        wanted = (*self._taken, *self._written)
+        found = [self._array(parameter, array) for parameter, array in zip(wanted, arrays)]
+        for parameter, array in zip(wanted, found):
+            if not self._is_direct(parameter, array):
+                raise Mistake(f"{self.name}: {parameter.name}: not contiguous or not aligned to {parameter.alignment} bytes, "
+                              "give a copy")
+        self._outputs(tuple(found[inputs:]))
+        results = arrays[inputs:] if len(self._written) != 1 else arrays[inputs]
+        bound: Any = self._caller.bind(tuple(found[:inputs]), tuple(found[inputs:]), results)
+        if bound is NotImplemented:
+            raise Mistake(f"{self.name}: an output shares memory with another array, give a copy")
+        function: Callable[[], Any] = bound
+        return function
+
+    def __copy__(self) -> "_Callable":
+        made: _Callable = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: Dict[int, Any]) -> "_Callable":
+        return self.__copy__()  # nothing that both have is ever changed
 
 
 class Kernel(_Callable):
     """One function of a compiled library, called on numpy arrays.
 
-    source: an Answer (compiled here and now), or the folder that graft compile or graft.write() made. function: its
-    name, where the library has several. cc: the C compiler that links.
+    source: an Answer (compiled here and now), the folder of a run of tune() (the same), or the folder that graft
+    compile or graft.write() made. function: its name, where the library has several. variants: how many distinct
+    programs of an answer are compiled, for select(). threads: that a call may use, of code that was tuned for several.
+    cc: the C compiler.
 
     A call takes the inputs and constants in the order of `parameters`, or by name, and returns the output (a tuple
-    where there are several). Arrays must have the parameter's very shape and dtype. Those that are not contiguous or
-    not aligned to 64 bytes are copied; empty() gives arrays that need no copy. Calls run on the calling thread alone,
-    without the interpreter's lock; several threads may call one Kernel, each with scratch memory of its own.
+    where there are several). Arrays are numpy's, or such as DLPack takes (torch), of the parameter's very shape and
+    dtype. Those that are not contiguous, or less aligned than their Parameter says, are copied. Calls run without
+    the interpreter's lock; several threads may call one Kernel, each with memory of its own. A kernel can be pickled: as
+    the path of its folder, or with its code if it was compiled here.
     """
 
-    def __init__(self, source: Union[Answer, str, "os.PathLike[str]"], function: Optional[str] = None, *,
-                 cc: str = "cc") -> None:
+    def __init__(self, source: Union[Answer, _PathLike], function: Optional[str] = None, *, variants: int = 1,
+                 threads: int = 1, cc: str = "cc") -> None:
         if isinstance(source, Answer):
-            folder = pathlib.Path(tempfile.mkdtemp(prefix="graft-"))
-            try:
-                _write(_compile([source], format="object"), folder)
-                self._open(folder, function, cc)
-            finally:
-                shutil.rmtree(folder)
+            self._compiled(source, function, variants, threads, cc, source.workload)
+        elif os.path.isfile(os.path.join(_path("source", source), "run.json")):
+            self._compiled(_answer_of(source), function, variants, threads, cc, _path("source", source))
+        elif variants != 1:
+            raise Mistake("variants: of a library that is compiled already; it has those that it was made with")
         else:
-            self._open(pathlib.Path(source), function, cc)
+            folder = _path("source", source)
+            self._set(folder, folder, function, threads, cc, None)
 
-    def _open(self, folder: pathlib.Path, function: Optional[str], cc: str) -> None:
-        library = _library_in(folder)
-        functions = {each["name"]: each for each in library["functions"]}
-        if function is None and len(functions) == 1:
-            function = next(iter(functions))
-        if function not in functions:
-            raise Mistake(f"{folder}: {'no function ' + repr(function) if function else 'several functions'}, "
-                          f"give one of {', '.join(functions)}")
-        self._is = functions[function]
-        self._alignment = library["alignment"]
+    def _compiled(self, answer: Answer, function: Optional[str], variants: int, threads: int, cc: str, shown: str) -> None:
+        files = _compile([answer], format="object", variants=variants).files
+        self._set(_own_files(files), shown, function, threads, cc, None)
+
+    def _set(self, source: Union[str, _Files], shown: str, function: Optional[str], threads: int, cc: str,
+             constants: Optional[Dict[str, _Array]]) -> None:
+        with _folder_of(source) as folder:
+            library = _library_in(folder, shown=shown)
+            functions = {each["name"]: each for each in library["functions"]}
+            if function is None and len(functions) == 1:
+                function = next(iter(functions))
+            if function not in functions:
+                raise Mistake(f"{shown}: {'no function ' + repr(function) if function else 'several functions'}, "
+                              f"give one of {', '.join(functions)}")
+            self._is = functions[function]
+            calls = {"run": self._is["parallel" if threads > 1 and self._is["parallel"] else "run"],
+                     "prepare": self._is["prepare"], "select": self._is["select"]}
+            self._calls = {name: call for name, call in calls.items() if call}
+            self._code = _linked(folder, library, self._calls, threads, cc, shown)
+        self._source = os.path.abspath(source) if isinstance(source, str) else source
+        self._shown, self._threads, self._cc, self._alignment = shown, threads, cc, library["alignment"]
         self._parameters = tuple(
             Parameter(each["name"], each["role"], np.dtype(_DTYPES[each["dtype"]]),
-                      tuple(dimension["extent"] for dimension in each["stored"]), each["layout"])
+                      tuple(dimension["extent"] for dimension in each["stored"]), each["layout"],
+                      each.get("alignment", self._alignment))
             for each in self._is["tensors"] if "argument" in each)
-        calls = {each: self._is[each] for each in ("run", "prepare") if self._is[each]}
-        linked = _linked(folder / library["code"], [call["symbol"] for call in calls.values()], cc)
-        self._linked = linked
-        self._functions: Dict[str, Callable[..., None]] = {
-            each: linked.function(call["symbol"], len(call["arguments"])) for each, call in calls.items()}
-        self._local = threading.local()
-        # Constants that were given, and what was prepared of them: always replaced together.
-        self._kept: Tuple[Dict[str, np.ndarray], np.ndarray] = {}, self._new_prepared()
+        self._written = self._of("output")
+        self._constants = constants
+        if constants is None:
+            blocks = {"scratch": max(self._is["scratch_bytes"], self._is["prepare_scratch_bytes"]),
+                      "prepared": self._is["prepared_bytes"]}
+            steps = [(name, self._calls[name]) for name in ("prepare", "run") if name in self._calls]
+            taken = self._of("input", "constant")
+            self._use(taken, self._made_caller(steps, (*taken, *self._written), {}, blocks))
+        else:
+            self.prepare(**constants)
 
-    def _new_prepared(self) -> np.ndarray:
-        return self._aligned((self._is["prepared_bytes"],), np.dtype(np.uint8))
-
-    def _call(self, name: str, tensors: Dict[str, np.ndarray], prepared: np.ndarray) -> None:
-        scratch_bytes = max(self._is["scratch_bytes"], self._is["prepare_scratch_bytes"])
-        memory = {"prepared": prepared, "scratch": self._own("scratch", scratch_bytes)}
-        arrays = (tensors[each["tensor"]] if each["kind"] == "tensor" else memory[each["kind"]]
-                  for each in self._is[name]["arguments"])
-        self._functions[name](*(array.ctypes.data for array in arrays))
+    def _of(self, *roles: str) -> Tuple[Parameter, ...]:
+        return tuple(parameter for parameter in self._parameters if parameter.role in roles)
 
     @property
     def workload(self) -> str:
         """Its canonical text."""
-        return self._is["workload"]
+        return str(self._is["workload"])
 
     @property
     def parameters(self) -> Tuple[Parameter, ...]:
         """Inputs, constants and outputs, in order."""
         return self._parameters
 
-    def empty(self, parameter: str) -> np.ndarray:
-        """An array for the parameter of this name, aligned, its content undefined."""
+    def empty(self, parameter: str) -> _Array:
+        """An array for the parameter of this name, aligned to 64 bytes, its content undefined."""
         for each in self.parameters:
             if each.name == parameter:
-                return self._aligned(each.shape, each.dtype)
+                return self._new(each.shape, each.dtype)
         raise Mistake(f"{self.name}: no parameter {parameter!r}, "
                       f"give one of {', '.join(each.name for each in self.parameters)}")
 
-    def prepare(self, *arrays: np.ndarray, **named: np.ndarray) -> None:
+    def prepare(self, /, *arrays: Any, **named: Any) -> None:
         """Takes the constants (weights), once: calls then take the inputs alone. They are copied."""
-        wanted = [parameter for parameter in self.parameters if parameter.role == "constant"]
-        given = self._matched(wanted, arrays, named)
-        constants = {parameter.name: self._aligned(parameter.shape, parameter.dtype) for parameter in wanted}
-        for name, kept in constants.items():
-            kept[...] = given[name]
-        prepared = self._new_prepared()
-        if "prepare" in self._functions:
-            self._call("prepare", constants, prepared)
-        self._kept = constants, prepared
+        wanted = self._of("constant")
+        constants = {}
+        for parameter, array in zip(wanted, self._matched(wanted, arrays, named)):
+            constants[parameter.name] = self._new(parameter.shape, parameter.dtype)
+            constants[parameter.name][...] = array
+        prepared = self._new((self._is["prepared_bytes"],), np.uint8)
+        if "prepare" in self._calls:
+            caller = self._made_caller([("prepare", self._calls["prepare"])], wanted, {"prepared": prepared},
+                                       {"scratch": self._is["prepare_scratch_bytes"]}, number=True)
+            caller.call(tuple(constants.values()), None, None)
+        fixed = {"tensor " + name: array for name, array in constants.items()}
+        taken = self._of("input")
+        self._constants = constants
+        self._use(taken, self._made_caller([("run", self._calls["run"])], (*taken, *self._written),
+                                           {**fixed, "prepared": prepared}, {"scratch": self._is["scratch_bytes"]}))
 
-    def __call__(self, *arrays: np.ndarray, out: Optional[Union[np.ndarray, Sequence[np.ndarray]]] = None,
-                 **named: np.ndarray) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
-        """Runs it. out: where the output goes (a sequence where there are several); None: new arrays."""
-        constants, prepared = self._kept
-        taken = ("input",) if constants else ("input", "constant")
-        wanted = [parameter for parameter in self.parameters if parameter.role in taken]
+    def select(self, /, *arrays: Any, budget_seconds: float = 0.1, **named: Any) -> int:
+        """Times the variants on these arrays, at least five times each, and keeps the fastest for this and all later
+        calls of what was loaded with it: its number, as of NAME.json's `variants`. Constants are prepared again."""
+        if "select" not in self._calls:
+            return 0
+        wanted = self._of("input", "constant") if self._constants is None else self._taken
         given = self._matched(wanted, arrays, named)
-        if constants:
-            given.update(constants)
-        elif "prepare" in self._functions:
-            prepared = self._own("prepared", self._is["prepared_bytes"])
-            self._call("prepare", given, prepared)
-        outputs = [parameter for parameter in self.parameters if parameter.role == "output"]
-        results, written = self._places(outputs, out, list(given.values()))
-        given.update((parameter.name, array) for parameter, array in zip(outputs, written))
-        self._call("run", given, prepared)
-        return self._returned(results, written)
+        inputs = {parameter.name: array for parameter, array in zip(wanted, given)}
+        fixed = {"tensor " + name: array for name, array in {**(self._constants or {}), **inputs}.items()}
+        caller = self._made_caller(
+            [("select", self._calls["select"])], self._written, fixed,
+            {"prepared": self._is["prepared_bytes"],
+             "scratch": max(self._is["scratch_bytes"], self._is["prepare_scratch_bytes"])},
+            number=True, budget_ns=int(budget_seconds * 1e9))
+        number: int = caller.call((), None, None)
+        if self._constants is not None:
+            self.prepare(**self._constants)
+        return number
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _restored, (type(self), {"source": self._source, "shown": self._shown, "function": self.name,
+                                        "threads": self._threads, "cc": self._cc, "constants": self._constants})
 
     def __repr__(self) -> str:
         return f"<graft.Kernel {self.name}: {self.workload}>"
@@ -289,78 +479,106 @@ class Kernel(_Callable):
 class Network(_Callable):
     """A whole network of a compiled library, called on numpy arrays.
 
-    folder: with NAME.json and the files next to it. cc: the C compiler that links.
+    source: the folder of a tuned network (graft tune MODEL.onnx, tune_network()), which is compiled here and now; or the
+    one that graft compile or graft.write() made, with NAME.json and the files next to it. threads, cc: as of Kernel.
 
     A call takes the inputs in the order of `inputs`, or by name (`network(**{"input.1": x})`), and returns the output (a
-    tuple where there are several). As with Kernel, arrays must have the very shape and dtype, calls run on the
-    calling thread alone, without the interpreter's lock; several threads may call one Network, each with memory of
-    its own.
+    tuple where there are several); run() is the call of ONNX Runtime. All else is as with Kernel.
     """
 
-    def __init__(self, folder: Union[str, "os.PathLike[str]"], *, cc: str = "cc") -> None:
-        folder = pathlib.Path(folder)
-        self._is = _library_in(folder, ("sequence",))
-        self._alignment = self._is["alignment"]
-        self._inputs, self._outputs = (
-            tuple(Parameter(each["name"], role, _dtype_of(each), tuple(each["shape"]))
-                  for each in self._is[role + "s"]) for role in ("input", "output"))
-        symbol = self._is["run"]["symbol"]
-        self._linked = _linked(folder / self._is["code"], [symbol], cc)
-        self._run = self._linked.function(symbol, len(self._is["run"]["arguments"]))
-        self._local = threading.local()
-        self._weights: Optional[np.ndarray] = None
-        if self._is["weights"] is not None:
-            path = folder / self._is["weights"]
-            if not path.is_file() or path.stat().st_size != self._is["weights_bytes"]:
-                raise Mistake(f"{path}: not the weights of {self.name}, put the file of {self._is['weights_bytes']} "
-                              "bytes there that was made with the library")
-            self._weights = np.memmap(path, np.uint8, "r")
+    def __init__(self, source: _PathLike, *, threads: int = 1, cc: str = "cc") -> None:
+        folder = _path("source", source)
+        if _is_tuned_network(folder):
+            files = _own_files(_compile_network(source, format="object", weights_in_file=True).files)
+            self._set(files, folder, threads, cc)
+        else:
+            self._set(folder, folder, threads, cc)
+
+    def _set(self, source: Union[str, _Files], shown: str, threads: int, cc: str) -> None:
+        with _folder_of(source) as folder:
+            self._is = _library_in(folder, ("sequence",), shown)
+            self._code = _linked(folder, self._is, {"run": self._is["run"]}, threads, cc, shown)
+            self._alignment = self._is["alignment"]
+            self._weights = self._read_weights(folder, shown)
+        self._source = os.path.abspath(source) if isinstance(source, str) else {
+            name: content for name, content in source.items() if name != self._is["weights"]}
+        self._shown, self._threads, self._cc = shown, threads, cc
+        self._taken, self._written = (
+            tuple(Parameter(each["name"], role, _dtype_of(each), tuple(each["shape"]), "",
+                            each.get("alignment", self._alignment)) for each in self._is[role + "s"])
+            for role in ("input", "output"))
+        self._use(self._taken, self._made_caller([("run", self._is["run"])], (*self._taken, *self._written),
+                                                 {"weights": self._weights}, {"arena": self._is["arena_bytes"]},
+                                                 key="argument"))
+
+    def _argument(self, position: int) -> str:
+        return [*self._is["inputs"], *self._is["outputs"]][position]["argument"]  # type: ignore[no-any-return]
+
+    def _read_weights(self, folder: str, shown: str) -> Optional[_Array]:
+        if self._is["weights"] is None:
+            return None
+        path, size = os.path.join(folder, self._is["weights"]), self._is["weights_bytes"]
+        if not os.path.isfile(path) or os.path.getsize(path) != size:
+            raise Mistake(f"{os.path.join(shown, self._is['weights'])}: not the weights of {self.name}, put the file of "
+                          f"{size} bytes there that was made with the library")
+        # A file that is mapped stays as long as the mapping, also when its folder is gone.
+        return np.memmap(path, np.uint8, "r") if size > 0 else None
 
     @property
     def inputs(self) -> Tuple[Parameter, ...]:
         """In order."""
-        return self._inputs
+        return self._taken
 
     @property
     def outputs(self) -> Tuple[Parameter, ...]:
         """In order."""
-        return self._outputs
+        return self._written
 
-    def __call__(self, *arrays: np.ndarray, out: Optional[Union[np.ndarray, Sequence[np.ndarray]]] = None,
-                 **named: np.ndarray) -> Union[np.ndarray, Tuple[np.ndarray, ...]]:
-        """Runs it. out: where the output goes (a sequence where there are several); None: new arrays."""
-        given = self._matched(list(self.inputs), arrays, named)
-        read = [given[parameter.name] for parameter in self.inputs]
-        results, written = self._places(list(self.outputs), out, read)
-        tensors = iter(read + written)
-        memory = {"arena": self._own("arena", self._is["arena_bytes"]), "weights": self._weights}
-        arrays = (next(tensors) if each["kind"] == "tensor" else memory.get(each["kind"])
-                  for each in self._is["run"]["arguments"])
-        self._run(*(None if array is None else array.ctypes.data for array in arrays))
-        return self._returned(results, written)
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> List[_Array]:
+        """As the call of ONNX Runtime's InferenceSession: a list of the outputs of these names (None: all), of inputs by
+        name."""
+        names = [each.name for each in self.outputs]
+        for name in output_names or ():
+            if name not in names:
+                raise Mistake(f"{self.name}: no output {name!r}, give of {', '.join(names)}")
+        arrays = tuple(inputs[each.name] for each in self.inputs if each.name in inputs)
+        results = self._call(arrays, None, None) if len(arrays) == len(inputs) == len(self.inputs) else NotImplemented
+        if results is NotImplemented:
+            results = self._called((), dict(inputs), None)
+        found = [results] if len(names) == 1 else list(results)
+        return found if output_names is None else [found[names.index(name)] for name in output_names]
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        source = self._source
+        if not isinstance(source, str) and self._weights is not None:
+            source = {**source, self._is["weights"]: self._weights.tobytes()}
+        return _restored, (type(self), {"source": source, "shown": self._shown, "threads": self._threads, "cc": self._cc})
 
     def __repr__(self) -> str:
         return f"<graft.Network {self.name}: {len(self._is['calls'])} calls>"
 
 
-def load(folder: Union[str, "os.PathLike[str]"], function: Optional[str] = None, *,
-         cc: str = "cc") -> Union[Kernel, Network]:
-    """What a folder has that graft made for C: a Network, or the Kernel of a library (`function`, where there are
-    several). Of the folder of a tuned network (graft tune MODEL.onnx, tune_network()) the Network that it is compiled
-    to, here and now."""
-    tuned = pathlib.Path(folder) / "network.json"
-    if tuned.is_file() and json.loads(tuned.read_text()).get("kind") == "network":
-        with tempfile.TemporaryDirectory(prefix="graft-") as made:
-            _write(_compile_network(folder), made)
-            return load(made, function, cc=cc)
-    library = _library_in(pathlib.Path(folder), ("library", "sequence"))
-    if library["kind"] == "library":
-        return Kernel(folder, function, cc=cc)
+def _is_tuned_network(folder: str) -> bool:
+    tuned = pathlib.Path(folder, "network.json")
+    if not tuned.is_file():
+        return False
+    said = json.loads(tuned.read_text())
+    return isinstance(said, dict) and said.get("kind") == "network"
+
+
+def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1, cc: str = "cc") -> Union[Kernel, Network]:
+    """What a folder has: of a compiled library the Kernel (`function`, where there are several) or the Network; of a run
+    of tune() or tune_network() what it is compiled to, here and now."""
+    path = _path("folder", folder)
+    if os.path.isfile(os.path.join(path, "run.json")):
+        return Kernel(path, function, threads=threads, cc=cc)
+    if not _is_tuned_network(path) and _library_in(path, ("library", "sequence"))["kind"] == "library":
+        return Kernel(path, function, threads=threads, cc=cc)
     if function is not None:
-        raise Mistake(f"{folder}: a network has no function {function!r}, leave it out")
-    return Network(folder, cc=cc)
+        raise Mistake(f"{path}: a network has no function {function!r}, leave it out")
+    return Network(path, threads=threads, cc=cc)
 
 
-def kernels(folder: Union[str, "os.PathLike[str]"]) -> List[str]:
+def kernels(folder: _PathLike) -> List[str]:
     """Names of the functions of the library in a folder, for Kernel(folder, name)."""
-    return [each["name"] for each in _library_in(pathlib.Path(folder))["functions"]]
+    return [each["name"] for each in _library_in(_path("folder", folder))["functions"]]

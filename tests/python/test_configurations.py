@@ -72,6 +72,16 @@ class Configurations(unittest.TestCase):
         self.assertEqual(search.trials(), [({"x": 3, "y": 4, "mode": "b"}, 2.0),
                                            ({"x": 3, "y": 5, "mode": "b"}, "crashed")])
 
+    def test_takes_lists_and_bounds(self):
+        search = graft.Configurations(SPACE)
+        first, second, third = search.ask(3)
+        search.tell([first, second], np.array([2.5, math.nan]))
+        search.tell(third, ("slower_than_limit", 4.0))
+        self.assertEqual([outcome for _, outcome in search.trials()], [2.5, "crashed", ("slower_than_limit", 4.0)])
+        self.assertEqual(search.best(), (first, 2.5))
+        with self.assertRaisesRegex(graft.Mistake, "outcomes: 1 of 2 configurations"):
+            search.tell([first, second], [1.0])
+
     def test_a_failure_is_a_status(self):
         search = graft.Configurations(SPACE)
         first = search.ask(1)[0]

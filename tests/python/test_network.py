@@ -1,5 +1,8 @@
 import copy
 import json
+import os
+import pickle
+import platform
 import shutil
 import subprocess
 import unittest
@@ -12,6 +15,7 @@ from support import InFolder
 
 # y = x + weights, z = 2 y by way of the arena, in which the sums stay for a while.
 CODE = """
+int net_runs_here(void) { return 0; }
 void net_run(const float* x, float* y, int* z, const float* weights, float* arena, void* parallel_for, void* context) {
   volatile int i;
   (void)context;
@@ -32,7 +36,8 @@ class Network(InFolder):
         tensors = [{"kind": "tensor", "argument": each} for each in ("x", "y", "z")]
         kinds = [{"kind": each} for each in ("weights", "arena", "parallel_for", "context")]
         (self.folder / "net.json").write_text(json.dumps({
-            "schema": 1, "kind": "sequence", "graft": "1", "name": "net", "code": "net.o", "alignment": 64,
+            "schema": 1, "kind": "sequence", "graft": "1", "name": "net", "code": "net.o", "alignment": 16,
+            "platform": "native", "target": {"triple": f"{platform.machine()}-pc-linux-gnu"},
             "inputs": [{"name": "in/1", "argument": "x", "dtype": "f32", "shape": [2, 2]}],
             "outputs": [{"name": "in/1", "argument": "y", "dtype": "f32", "shape": [2, 2]},
                         {"name": "z", "argument": "z", "dtype": "i32", "shape": [4]}],
@@ -73,7 +78,50 @@ class Network(InFolder):
     def test_a_copy_is_called_like_the_original(self):
         network = self.made()
         x = np.ones((2, 2), np.float32)
-        np.testing.assert_array_equal(copy.deepcopy(network)(x)[1], network(x)[1])
+        for copied in (copy.deepcopy(network), pickle.loads(pickle.dumps(network))):
+            np.testing.assert_array_equal(copied(x)[1], network(x)[1])
+
+    def test_is_called_as_by_onnx_runtime(self):
+        network = self.made()
+        x = np.array([[1, 2], [3, 4]], np.float32)
+        y, z = network.run(None, {"in/1": x})
+        np.testing.assert_array_equal(y, [[1, 3], [5, 7]])
+        self.assertEqual([each.shape for each in network.run(["z", "in/1"], {"in/1": x.T})], [(4,), (2, 2)])
+        self.assertEqual(network.run([], {"in/1": x}), [])
+        with self.assertRaisesRegex(graft.Mistake, "net: no output 'w'"):
+            network.run(["w"], {"in/1": x})
+        with self.assertRaisesRegex(TypeError, "net: w: not taken, it takes in/1"):
+            network.run(None, {"in/1": x, "w": x})
+
+    def test_names_of_inputs_may_be_words_of_calls(self):
+        x = np.array([[1, 2], [3, 4]], np.float32)
+        for name in ("out", "self", "arrays", "named"):
+            inputs = [{"name": name, "argument": "x", "dtype": "f32", "shape": [2, 2]}]
+            network = self.made(inputs=inputs)
+            for y, _ in (network(**{name: x}), network(x), network.run(None, {name: x})):
+                np.testing.assert_array_equal(y, [[1, 3], [5, 7]])
+
+    def test_is_bound_to_arrays(self):
+        network = self.made()
+        x, y, z = np.ones((2, 2), np.float32), np.empty((2, 2), np.float32), np.empty(4, np.int32)
+        bound = network.bind(x, y, z)
+        for factor in (1, 2):
+            x[...] = factor
+            self.assertIs(bound()[0], y)
+            np.testing.assert_array_equal(y, factor + np.arange(4).reshape(2, 2))
+        with self.assertRaisesRegex(TypeError, "net: bind: 1 arrays, give in/1, in/1, z"):
+            network.bind(x)
+        with self.assertRaisesRegex(graft.Mistake, "in/1: not contiguous"):
+            network.bind(x.T, y, z)
+        with self.assertRaisesRegex(graft.Mistake, "an output shares memory"):
+            network.bind(x, x, z)
+
+    def test_is_refused_where_its_code_cannot_run(self):
+        for changes, why in (({"runs_here": "net_runs_here", "needs": ["avx512f", "avx512vl"]},
+                              "for native and needs avx512f avx512vl, which this machine lacks"),
+                             ({"target": {"triple": "riscv64-unknown-linux-gnu"}}, "its code is for riscv64")):
+            with self.assertRaisesRegex(graft.Failure, why):
+                self.made(**changes)
 
     def test_refuses_what_is_missing_or_different(self):
         network = self.made()
@@ -129,6 +177,20 @@ class TunedNetwork(InFolder):
         self.assertEqual(made.functions[0].check, "host")
         graft.write(made, self.folder / "lib")
         np.testing.assert_array_equal(graft.load(self.folder / "lib")(x=x), np.maximum(x, 0))
+
+    def test_is_good_from_another_folder_and_process(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        (self.folder / "relu.onnx").write_bytes(_relu())
+        graft.tune_network("relu.onnx", "native", shapes={"columns": [3]}, trials=1, guide="random", out="run", rebuild=0)
+        os.chdir(before)
+        network = graft.load(self.folder / "run")
+        kept = pickle.dumps(network)
+        (self.folder / "relu.onnx").unlink()
+        x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)
+        for each in (network, pickle.loads(kept)):
+            np.testing.assert_array_equal(each(x), np.maximum(x, 0))
 
     def test_refuses_an_open_shape(self):
         (self.folder / "relu.onnx").write_bytes(_relu())

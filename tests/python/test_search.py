@@ -2,6 +2,8 @@ import itertools
 import json
 import math
 import re
+import subprocess
+import sys
 import threading
 import unittest
 
@@ -80,6 +82,27 @@ class Search(InFolder):
         self.assertTrue(math.isnan(search.trials()[0].seconds))
         self.assertFalse(set(search.ask(8)) & set(schedules))
 
+    def test_is_told_as_configurations_are(self):
+        search = graft.Search(WORKLOAD, MODELLED, model="scratch")
+        first, second, third, fourth = search.ask(4)
+        search.tell(first, np.float32(2.5))
+        search.tell([second, third], np.array([math.inf, 1.5]))
+        search.tell(fourth, ("slower_than_limit", np.float64(4)))
+        self.assertEqual([(each.status, each.seconds) for each in search.trials() if each.status != "crashed"],
+                         [("ok", 2.5), ("ok", 1.5), ("slower_than_limit", 4)])
+        self.assertEqual(search.best().schedule, third)
+
+    def test_ends_when_it_is_interrupted(self):
+        program = ("import graft, os, signal, threading, time\n"
+                   f"search = graft.Search({WORKLOAD.text!r}, {MODELLED!r}, model='scratch')\n"
+                   "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+                   "try:\n"
+                   "    print(len(search.ask(100000)))\n"
+                   "except KeyboardInterrupt:\n"
+                   "    print('interrupted', len(search.ask(3)))\n")
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+        self.assertEqual(ended.stdout, "interrupted 3\n", ended.stderr)
+
     def test_is_told_what_it_did_not_ask_for(self):
         search = graft.Search(WORKLOAD, MODELLED, model="scratch")
         own = "order C l.0 j.0 i.0\n"
@@ -107,7 +130,7 @@ class Search(InFolder):
         with self.assertRaisesRegex(graft.Mistake, "count: must be between 1 and 100000, got 0"):
             search.ask(0)
         with self.assertRaises(TypeError):
-            search.tell(schedules[0], [1.0])  # a text is not a list of schedules
+            search.tell(schedules[0], [1.0])  # one schedule has one outcome
         self.assertEqual(len(search.trials()), 1)
 
     def test_threads_take_turns(self):

@@ -2,10 +2,16 @@
 
 import ast
 import importlib.resources
+import importlib.util
+import inspect
+import os
+import subprocess
+import sys
 import unittest
 
 import graft
 import graft._graft as module
+from support import PROJECT
 
 # The stub's text as it is installed.
 FOLDER = importlib.resources.files("graft")
@@ -29,9 +35,15 @@ def signature(function):
 
 
 def said(function):
-    """The same of a function of the module, whose docstring begins with it."""
-    line = function.__doc__.splitlines()[0]
-    return signature(ast.parse(f"def {line}: ...").body[0])
+    """The same of what users see."""
+    return {parameter.name: (parameter.kind is inspect.Parameter.KEYWORD_ONLY,
+                             None if parameter.default is inspect.Parameter.empty else parameter.default)
+            for parameter in inspect.signature(function).parameters.values()}
+
+
+def shown(name):
+    """Of the extension, as users see it."""
+    return getattr(graft, name) if name in graft.__all__ else getattr(module, name)
 
 
 def plain(signature):
@@ -49,23 +61,51 @@ class Stubs(unittest.TestCase):
         for name, node in self.classes.items():
             members = {each.name for each in node.body if isinstance(each, ast.FunctionDef)}
             self.assertEqual(public(members), public(vars(getattr(module, name))), name)
+            if name in graft.__all__:
+                self.assertEqual(getattr(module, name).__module__, "graft", name)
 
     def test_have_its_parameters(self):
         for name, node in self.functions.items():
-            self.assertEqual(plain(signature(node)), plain(said(getattr(module, name))), name)
+            if name not in graft.__all__:
+                continue
+            wanted = plain(signature(node))
+            if node.args.kwarg is not None:  # tune_network, which takes the settings of tune
+                settings = plain(said(graft.tune))
+                wanted = {**{each: settings[each] for each in settings
+                             if settings[each][0] and each not in ("model", "start")}, **wanted}
+            self.assertEqual(wanted, plain(said(shown(name))), name)
         for name, node in self.classes.items():
-            for method in node.body:
-                if not isinstance(method, ast.FunctionDef) or method.name in ("__eq__", "__hash__"):
+            for method in node.body if name in graft.__all__ else ():
+                overloaded = [each for each in getattr(method, "decorator_list", ()) if getattr(each, "id", "") == "overload"]
+                if not isinstance(method, ast.FunctionDef) or method.name in ("__eq__", "__hash__") or overloaded:
                     continue
                 if any(isinstance(each, ast.Name) and each.id == "property" for each in method.decorator_list):
                     self.assertIsInstance(vars(getattr(module, name))[method.name], property, f"{name}.{method.name}")
                     continue
-                self.assertEqual(plain(signature(method)), plain(said(getattr(getattr(module, name), method.name))),
+                self.assertEqual(plain(signature(method)), plain(said(getattr(shown(name), method.name))),
                                  f"{name}.{method.name}")
+
+    def test_are_seen_by_completion_and_help(self):
+        for name in graft.__all__:
+            public = getattr(graft, name)
+            self.assertEqual(public.__module__, "graft", name)
+            if not isinstance(public, type) or "__signature__" in vars(public):
+                self.assertGreaterEqual(len(inspect.signature(public).parameters), 0, name)
+        self.assertIn("explorer", inspect.signature(graft.tune_network).parameters)
+        self.assertEqual(list(inspect.signature(graft.Search).parameters)[:2], ["workload", "platform"])
+        self.assertNotIn("MB of constants", graft.tune.__doc__)
+
+    @unittest.skipUnless(importlib.util.find_spec("mypy"), "no mypy here")
+    def test_are_strict(self):
+        examples = sorted((PROJECT / "examples" / "python").glob("*.py"))
+        checked = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, *examples],
+                                 capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(PROJECT / "python")})
+        lines = [line for line in checked.stdout.splitlines() if ": error:" in line and "optuna" not in line]
+        self.assertEqual(lines, [])
 
     def test_are_for_all_that_is_public(self):
         for name in graft.__all__:
-            if getattr(graft, name).__module__ == "graft._graft":
+            if hasattr(module, name):
                 self.assertIn(name, {*self.functions, *self.classes})
         self.assertTrue((importlib.resources.files("graft") / "py.typed").is_file())
 

@@ -3,6 +3,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 import numpy as np
@@ -31,6 +32,44 @@ class Tune(InFolder):
         self.assertEqual((scores.dtype, scores.shape), (np.float64, (3,)))
         self.assertGreater(scores[0], scores[1])
         self.assertEqual(scores[2], -np.inf)
+
+    def test_fewer_trials_than_a_run_has_are_all_of_them(self):
+        whole = self.few(trials=6)
+        again = self.few(trials=2)
+        self.assertEqual((again.trials, again.seconds, again.schedule), (6, whole.seconds, whole.schedule))
+        np.testing.assert_array_equal(again.curve, whole.curve)
+
+    def test_another_search_has_another_folder(self):
+        before = os.getcwd()
+        self.addCleanup(os.chdir, before)
+        os.chdir(self.folder)
+        folders = set()
+        for settings in ({}, {"explorer": "random"}, {"model": "random"}, {"seed": 2}, {"start": ["order C l.0 j.0 i.0"]}):
+            for trials in (1, 2):  # which continues it
+                answer = self.few(out=None, **{"model": None, "trials": trials, **settings})
+                self.assertEqual(answer.trials, trials)
+                folders.add(answer.run)
+        self.assertEqual(len(folders), 5)
+        os.chdir(before)
+        self.assertEqual(graft.compile([answer]).functions[0].workload, SMALL.text)  # wherever its run is seen from
+
+    def test_ends_within_its_budget(self):
+        begin = time.monotonic()
+        answer = graft.tune("matmul(m=64,n=64,k=64)", "native", trials=100000, budget_seconds=2, out=self.folder / "run")
+        self.assertTrue(answer.complete)
+        self.assertLess(time.monotonic() - begin, 60)  # on a machine that does other things, too
+
+    def test_a_thread_that_is_left_ends_with_the_interpreter(self):
+        program = ("import graft, threading, time\n"
+                   "began = threading.Event()\n"
+                   "def search():\n"
+                   f"    graft.tune({SMALL.text!r}, {MODELLED!r}, trials=100000, model='scratch', "
+                   f"out={str(self.folder / 'run')!r}, progress=lambda *_: began.set())\n"
+                   "threading.Thread(target=search, daemon=True).start()\n"
+                   "began.wait(60)\n")
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertGreater(self.few().trials, 0)  # what was measured is kept
 
     def test_works_after_a_fork(self):
         settings = {"trials": 2, "explorer": "random", "model": "scratch", "repetition_seconds": 1e-5}

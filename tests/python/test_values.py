@@ -34,6 +34,16 @@ class Values(unittest.TestCase):
         with self.assertRaises(TypeError):
             graft.tune(SMALL, MODELLED, 4)  # settings are named
 
+    def test_show_what_they_are(self):
+        search = graft.Search(SMALL, MODELLED, model="scratch")
+        search.tell(search.ask(1)[0], 2.5)
+        for value, text in ((SMALL, "graft.Workload('matmul(m=8,n=16,k=8,dtype=f32)')"), (graft.Model(), "graft.Model('')"),
+                            (graft.Platform(MODELLED), f"<graft.Platform {MODELLED}>"),
+                            (search, "<graft.Search: 1 trials>"), (search.best(), "<graft.Measured schedule='"),
+                            (graft.Configurations({"parameters": {"x": [1]}}), "<graft.Configurations: 0 trials>")):
+            self.assertIn(text, repr(value))
+        self.assertIn("seconds=2.5, status='ok'>", repr(search.best()))
+
     def test_every_name_has_a_docstring(self):
         for name in graft.__all__:
             self.assertTrue(getattr(graft, name).__doc__, name + " has no docstring")
