@@ -249,6 +249,30 @@ TEST(Graft, AnswersOfRunsAndOfALibraryOfAnswersAreCompiled) {
   EXPECT_NE(twice.second.find("a second run of"), std::string::npos) << twice.second;
 }
 
+TEST(Graft, AnAnswerIsReadFromItsRunAndFromText) {
+  const base::Folder folder;
+  const Answer answer = tune(small, Platform(modelled), few(folder / "run"));
+  const std::string content = compile({answer}).files.at("kernels.json");
+  for (const Answer& again : {answer_of(folder / "run"), answer_from(to_text(answer))}) {
+    EXPECT_EQ(again.schedule, answer.schedule);
+    EXPECT_EQ(again.seconds, answer.seconds);
+    EXPECT_EQ(again.curve, answer.curve);
+    EXPECT_EQ(std::tie(again.trials, again.complete, again.check, again.run),
+              std::tie(answer.trials, answer.complete, answer.check, answer.run));
+    EXPECT_EQ(compile({again}).files.at("kernels.json"), content);
+  }
+  EXPECT_EQ(error_of([&] { answer_of(folder / "none"); }).first, Error::Kind::mistake);
+  EXPECT_EQ(error_of([] { answer_from("{}"); }).first, Error::Kind::mistake);
+  EXPECT_EQ(error_of([] { to_text({}); }).first, Error::Kind::mistake);
+}
+
+TEST(Graft, AQuestionIsStopped) {
+  Search search(small, Platform(modelled), {Model("scratch")});
+  int asked = 0;
+  EXPECT_EQ(search.ask(3000, [&] { return ++asked > 1; }).size(), 1000u);
+  EXPECT_EQ(search.ask(2).size(), 2u);
+}
+
 TEST(Graft, CallsAtTheSameTimeGiveWhatTheyGiveAlone) {
   const base::Folder folder;
   const Platform platform("native:v2");
