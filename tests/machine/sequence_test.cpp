@@ -58,10 +58,10 @@ int main(int count, char** arguments) {
 #endif
   for (i = 0; i < 12 * 20; ++i) x[i] = (float)(i * 7 % 11 - 5);
 #ifdef NET_WEIGHTS_BYTES
-  net_run(x, y, z, weights, arena, FOR, NULL);
+  net_run(x, y, z, weights, arena, FOR);
   free(weights);
 #else
-  net_run(x, y, z, arena, FOR, NULL);
+  net_run(x, y, z, arena, FOR);
 #endif
   for (i = 0; i < 12 * 16; ++i) printf("%.0f ", (double)y[i]);
   for (i = 0; i < 12 * 16; ++i) printf("%.0f ", (double)z[i]);
@@ -82,9 +82,9 @@ void use(const Sequence& sequence, WeightsIn weights, const std::vector<std::str
   write(sequence_files(sequence, LibraryFormat::library, weights), folder);
   base::replace_file(folder / ("user." + language), user);
   std::vector<std::string> command = {language == "c" ? "cc" : "c++", "-Wall", "-Wextra", "-Werror", "-pedantic"};
-  command.insert(command.end(), flags.begin(), flags.end());
-  command.insert(command.end(), {"-o", (folder / "user").string(), (folder / ("user." + language)).string(),
-                                 (folder / "libnet.a").string()});
+  for (const std::string& flag : flags) command.push_back(flag.ends_with(".c") ? (folder / flag).string() : flag);
+  command.insert(command.end(), {"-I" + folder.path().string(), "-o", (folder / "user").string(),
+                                 (folder / ("user." + language)).string(), (folder / "libnet.a").string()});
   run(command);
   std::vector<std::string> started = {(folder / "user").string()};
   if (weights == WeightsIn::file) started.push_back((folder / "net.weights").string());
@@ -93,9 +93,13 @@ void use(const Sequence& sequence, WeightsIn weights, const std::vector<std::str
 
 TEST(Sequence, RunsInCAndInCpp) {
   for (const WeightsIn weights : {WeightsIn::code, WeightsIn::file}) {
-    use(net(host()), weights, {"-std=c11", "-DFOR=NULL", "-fsanitize=address,undefined"});
-    use(net(host(2)), weights, {"-std=c++17", "-DFOR=graft::threads_for", "-pthread"}, "cpp");
-    use(net(host(2)), weights, {"-std=c11", "-DFOR=NULL"});
+    use(net(host()), weights, {"-std=c11", "-DFOR=NULL,NULL", "-fsanitize=address,undefined"});
+    use(net(host(2)), weights, {"-std=c++17", "-DFOR=graft::threads_for,NULL", "-pthread"}, "cpp");
+    use(net(host(2)), weights, {"-std=c11", "-DFOR=NULL,NULL"});
+    use(net(host(2)), weights, {"-std=c11", "-DFOR=graft_openmp_for,NULL", "-fopenmp"});
+    use(net(host(2)), weights,
+        {"-std=c11", "-include", "graft_pool.h", "-DFOR=graft_pool_for,graft_pool_start(2)", "graft_pool.c",
+         "-pthread"});
   }
 }
 
