@@ -25,8 +25,9 @@ constexpr std::int64_t most_elements = std::int64_t(1) << 31;  // along a dimens
 
 class Parser : private ValueReader {
  public:
-  Parser(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place)
-      : ValueReader(Cursor(text, place)), text_(text), parameters_(parameters), dtype_(dtype) {}
+  Parser(std::string_view text, const Parameters& parameters, DType dtype, std::optional<DType> out,
+         std::string_view place)
+      : ValueReader(Cursor(text, place)), text_(text), parameters_(parameters), dtype_(dtype), out_(out) {}
 
   Computation computation() {
     while (!cursor_.at_end()) {
@@ -134,6 +135,8 @@ class Parser : private ValueReader {
     if (plain) stage.index.clear();
     const bool typed = has_type(tensor);
     const auto combine = combination();
+    if (!combine && cursor_.accept("*="))
+      cursor_.fail("products are not reductions; if all factors are positive, exp of a sum of logarithms is one");
     if (!combine) cursor_.fail("expected '=', '+=', 'max=' or 'min='");
     stage.combine = *combine;
     if (stage.combine == Combine::none) names.closed = true;
@@ -144,6 +147,8 @@ class Parser : private ValueReader {
     const bool is_copy = stage.combine == Combine::none && stage.value.root().op == Op::load;
     if (!typed && (stage.combine == Combine::sum || (role == Role::temporary && !is_copy)))
       tensor.dtype = computed_in(tensor.dtype);
+    if (!typed && is_of_wide_sums(stage)) tensor.dtype = DType::i32;
+    if (!typed && role == Role::output && out_) tensor.dtype = *out_;
     if (std::string_view("<>=!").find(cursor_.peek()) != std::string_view::npos)
       cursor_.fail("a comparison may only be the first operand of select(a < b, c, d)");
     for (const Start& axis : names.axes) stage.axes.push_back({axis.name, 1});
@@ -153,6 +158,16 @@ class Parser : private ValueReader {
     if (names.axes.empty() && pending_ + 1 == computation_.stages.size()) ++pending_;
     stages_.push_back(std::move(names));
     where();
+  }
+
+  // Sums of bytes, and what is made of these, would wrap around in bytes.
+  bool is_of_wide_sums(const Stage& stage) const {
+    if (dtype_ != DType::i8 && dtype_ != DType::u8) return false;
+    const auto is_sum = [&](const Access& access) {
+      const Tensor& tensor = computation_.tensors[std::size_t(access.tensor)];
+      return tensor.role == Role::temporary && tensor.dtype == DType::i32;
+    };
+    return stage.combine == Combine::sum || std::any_of(stage.value.loads.begin(), stage.value.loads.end(), is_sum);
   }
 
   std::optional<Combine> combination() {
@@ -256,6 +271,7 @@ class Parser : private ValueReader {
     const std::string name = cursor_.identifier();
     if (cursor_.accept("(")) return call(name, start, depth + 1);
     if (cursor_.accept("[")) return load(name, start, depth + 1);
+    if (name == "inf") start.fail("'inf' may only be what a padded load gives outside; write a number such as 1e30");
     if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
       return Value::constant(double(parameter->second));
     if (computation_.tensor_named(name) >= 0)
@@ -291,7 +307,14 @@ class Parser : private ValueReader {
       }
     }
     if (const Op op = function_named(name); op != Op::load) return operation(op, depth);
-    start.fail(unknown_function(name, {"pad", "position"}));
+    if (name == "ceil") {
+      Value value = Value::apply(Op::neg, Value::apply(Op::floor, Value::apply(Op::neg, sum(depth))));
+      cursor_.expect(")");
+      return value;
+    }
+    if (name == "sin" || name == "cos" || name == "tan")
+      start.fail(fmt::format("'{}' is not a function of expressions; networks in ONNX may have it", name));
+    start.fail(unknown_function(name, {"pad", "position", "ceil"}));
   }
 
   // What a padded load of that type gives outside.
@@ -502,6 +525,7 @@ class Parser : private ValueReader {
   std::string_view text_;
   const Parameters& parameters_;
   const DType dtype_;
+  const std::optional<DType> out_;  // of outputs without a type
   Computation computation_;
   std::vector<Start> tensors_;      // by tensor
   std::vector<StageNames> stages_;  // by stage
@@ -519,9 +543,9 @@ std::string unknown_dtype(std::string_view name) {
   return fmt::format("unknown type '{}'; known: {}", name, fmt::join(names, ", "));
 }
 
-Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype,
-                              std::string_view place) {
-  return Parser(text, parameters, dtype, place).computation();
+Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place,
+                              std::optional<DType> out) {
+  return Parser(text, parameters, dtype, out, place).computation();
 }
 
 namespace {

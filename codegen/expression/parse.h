@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,8 +32,10 @@ namespace graft::codegen {
 
 using Parameters = std::map<std::string, std::int64_t>;
 
-// Checked computation; throws UserError "<place>:<line>:<column>: ..." for anything wrong. `dtype` is the default type.
-Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place);
+// Checked computation; throws UserError "<place>:<line>:<column>: ..." for anything wrong. `dtype` is the default type;
+// sums of i8 and u8, and what is made of them, are then i32. `out`: of outputs without a type, in place of that.
+Computation parse_computation(std::string_view text, const Parameters& parameters, DType dtype, std::string_view place,
+                              std::optional<DType> out = {});
 
 // Text that parses back, without parameters and with default type f32, to an equal computation. Two things are not
 // kept: nodes that one value uses twice are written twice, and tensors are numbered in the order of operands and

@@ -149,21 +149,44 @@ Value ValueReader::factor(int depth) {
 }
 
 Value ValueReader::operation(Op op, int depth) {
-  Value value = op == Op::select ? condition(depth) : sum(depth);
-  if (operands_of(op) == 3) {
-    cursor_.expect(",");
-    Value second = sum(depth);
-    cursor_.expect(",");
-    Value third = sum(depth);
-    limit(value.nodes.size() + second.nodes.size() + third.nodes.size());
-    value = Value::apply(op, std::move(value), std::move(second), std::move(third));
-  } else if (operands_of(op) == 2) {
+  if (op == Op::select) return selection(depth);
+  Value value = sum(depth);
+  if (operands_of(op) == 2) {
     cursor_.expect(",");
     value = joined(op, std::move(value), sum(depth));
   } else {
     value = Value::apply(op, std::move(value));
   }
   cursor_.expect(")");
+  return value;
+}
+
+// select(a and b or c, x, y) is select(a, select(b, x, select(c, x, y)), select(c, x, y)).
+Value ValueReader::selection(int depth) {
+  const auto accepts = [&](std::string_view word, std::string_view sign) {
+    const std::string_view rest = cursor_.peek() == 0 ? "" : cursor_.rest();
+    const bool is_word = rest.starts_with(word) && rest.size() > word.size() && rest[word.size()] == ' ';
+    return is_word ? cursor_.accept(word) : cursor_.accept(sign);
+  };
+  std::vector<std::vector<Value>> any;  // of which all hold
+  do {
+    std::vector<Value>& all = any.emplace_back();
+    do all.push_back(condition(depth));
+    while (accepts("and", "&&"));
+  } while (accepts("or", "||"));
+  cursor_.expect(",");
+  const Value second = sum(depth);
+  cursor_.expect(",");
+  Value value = sum(depth);
+  cursor_.expect(")");
+  for (auto all = any.rbegin(); all != any.rend(); ++all) {
+    const Value third = value;
+    value = second;
+    for (auto each = all->rbegin(); each != all->rend(); ++each) {
+      limit(each->nodes.size() + value.nodes.size() + third.nodes.size());
+      value = Value::apply(Op::select, std::move(*each), std::move(value), third);
+    }
+  }
   return value;
 }
 

@@ -54,6 +54,7 @@ class ValueReader {
  private:
   Value terms(int depth);
   Value product(int depth);
+  Value selection(int depth);
   Value condition(int depth);
   void limit(std::size_t operands) const;
   Value joined(Op op, Value a, Value b) const;

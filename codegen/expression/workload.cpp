@@ -58,6 +58,7 @@ struct Call {
   const Operator* op = nullptr;
   Parameters values;
   DType dtype = DType::f32;
+  std::optional<DType> out;  // of the output, where it is another one than by itself
 };
 
 std::string unknown_workload(std::string_view name) {
@@ -81,7 +82,8 @@ std::string canonical(const Call& call) {
   for (const Parameter& parameter : call.op->parameters)
     if (!parameter.later || call.values.at(parameter.name) != parameter.value)
       arguments.push_back(fmt::format("{}={}", parameter.name, call.values.at(parameter.name)));
-  return fmt::format("{}({},dtype={})", call.op->name, fmt::join(arguments, ","), name_of(call.dtype));
+  return fmt::format("{}({},dtype={}{})", call.op->name, fmt::join(arguments, ","), name_of(call.dtype),
+                     call.out ? fmt::format(",out={}", name_of(*call.out)) : "");
 }
 
 // The computation with numbers for the names of its tensors and axes.
@@ -114,24 +116,28 @@ std::optional<Call> parse_call(std::string_view text) {
     if (op.name == name) call.op = &op;
   if (!call.op) start.fail(unknown_workload(name));
 
-  std::vector<std::string> known{"dtype"};
+  std::vector<std::string> known{"dtype", "out"};
   for (const Parameter& parameter : call.op->parameters) known.push_back(parameter.name);
   bool typed = false;
   while (arguments && !cursor.accept(")")) {
-    if (!call.values.empty() || typed) cursor.expect(",");
+    if (!call.values.empty() || typed || call.out) cursor.expect(",");
     cursor.peek();
     const base::Cursor at = cursor;
     const std::string key = cursor.identifier();
     cursor.expect("=");
-    if (key == "dtype") {
-      if (typed) at.fail("parameter 'dtype' is given twice");
+    if (key == "dtype" || key == "out") {
+      if (key == "dtype" ? typed : call.out.has_value()) at.fail(fmt::format("parameter '{}' is given twice", key));
       cursor.peek();
       const base::Cursor value = cursor;
       const std::string type = cursor.identifier();
       const auto found = dtype_of(type);
       if (!found) value.fail(unknown_dtype(type));
-      call.dtype = *found;
-      typed = true;
+      if (key == "out") {
+        call.out = found;
+      } else {
+        call.dtype = *found;
+        typed = true;
+      }
       continue;
     }
     const auto parameter = std::find_if(call.op->parameters.begin(), call.op->parameters.end(),
@@ -224,7 +230,7 @@ bool is_plain(const Call& call) {
   };
   if (!std::all_of(call.op->parameters.begin(), call.op->parameters.end(), is_default)) return false;
   try {
-    (void)parse_computation(call.op->expression, call.values, call.dtype, "plain");
+    (void)parse_computation(call.op->expression, call.values, call.dtype, "plain", call.out);
     return true;
   } catch (const base::UserError&) {
     return false;
@@ -235,7 +241,7 @@ Computation computation_of(const Call& call) {
   const std::string place = canonical(call);
   const std::string& text = call.op->general.empty() || is_plain(call) ? call.op->expression : call.op->general;
   try {
-    Computation whole = without_identities(parse_computation(text, call.values, call.dtype, place));
+    Computation whole = without_identities(parse_computation(text, call.values, call.dtype, place, call.out));
     // Expressions typed by users, and those that stored schedules name the stages of, keep all their outputs.
     return &text == &call.op->general ? without_copied_output(std::move(whole)) : whole;
   } catch (const base::UserError& error) {
@@ -475,8 +481,10 @@ Workload parse_workload(std::string_view text) {
                                                   "graft tune-all searches all of a list",
                                                   base::shortened(text)));
   if (const auto call = parse_call(text)) {
-    (void)computation_of(*call);  // refuses extents that do not fit together
-    return Workload(canonical(*call));
+    const Computation computation = computation_of(*call);  // refuses extents that do not fit together
+    Call plain = *call;
+    plain.out.reset();
+    return Workload(canonical(call->out && computation_of(plain) == computation ? plain : *call));
   }
   return Workload(to_text(without_identities(parse_computation(text, {}, DType::f32, "workload"))));
 }

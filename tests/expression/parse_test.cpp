@@ -167,11 +167,18 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; T[i] = A[i]; output T[i] = A[i] where i=4", "text:1:33: tensor 'T' is written twice"},
       {"input A[4]; constant A[4]; output T[i] = A[i] where i=4", "tensor 'A' is named twice"},
       {"input A[4]; output B[i] = sqr(A[i]) where i=4",
-       "text:1:27: unknown function 'sqr'; did you mean 'sqrt'? known: pad, position, max, "},
+       "text:1:27: unknown function 'sqr'; did you mean 'sqrt'? known: pad, position, ceil, max, "},
       {"input A[4]; output B[i] = cosine(A[i]) where i=4",
-       "unknown function 'cosine'; known: pad, position, max, min, neg, exp, sqrt, rsqrt, log, pow, tanh, sigmoid, "
+       "unknown function 'cosine'; known: pad, position, ceil, max, min, neg, exp, sqrt, rsqrt, log, pow, tanh, sigmoid, "
        "erf, "
        "abs, floor, select, round, cast_f32"},
+      {"input A[4]; output B[i] = sin(A[i]) where i=4",
+       "text:1:27: 'sin' is not a function of expressions; networks in ONNX may have it"},
+      {"input A[4]; output B[i] = cel(A[i]) where i=4", "unknown function 'cel'; did you mean 'ceil'?"},
+      {"input A[4]; output B[i] = select(A[i] > 0, A[i], -inf) where i=4",
+       "'inf' may only be what a padded load gives outside; write a number such as 1e30"},
+      {"input A[4]; output B[] *= A[i] where i=4", "products are not reductions; if all factors are positive, exp of"},
+      {"input A[4]; output B[i] = select(A[i] > 0 and A[i], 1, 2) where i=4", "expected a comparison"},
       {"input A[4]; output B[i] = select(A[i], 1, 2) where i=4",
        "text:1:38: expected a comparison (<, <=, >, >=, == or !=)"},
       {"input A[4]; output B[i] = select((A[i] < 1), 1, 2) where i=4", "expected ')'"},

@@ -64,6 +64,47 @@ TEST(Types, operations_work_in_the_widest_type_of_operands_and_target) {
 
 // The reference holds integers in double precision: beyond 2^53 it says by how much it may be off, and of what wraps
 // around that it may be anything.
+// A named operator of bytes sums them in i32, and gives that, unless it says otherwise.
+TEST(Types, operators_of_bytes_sum_in_i32) {
+  const auto output = [](const std::string& text, List a, List b) {
+    const Computation what = parse_workload(text).computation();
+    std::vector<Elements> operands(what.tensors.size());
+    operands[0] = Elements(a), operands[1] = Elements(b);
+    return std::pair(what.tensors.back().dtype, reference(what, operands).tensors.back().numbers());
+  };
+  const std::pair<const char*, std::pair<DType, List>> expected[] = {
+      {"matmul(m=1,n=1,k=2,dtype=i8)", {DType::i32, {25400}}},
+      {"matmul(m=1,n=1,k=2,dtype=u8)", {DType::i32, {25400}}},
+      {"matmul(m=1,n=1,k=2,dtype=i8,out=i8)", {DType::i8, {56}}},
+      {"matmul(m=1,n=1,k=2,dtype=i8,out=f32)", {DType::f32, {25400}}},
+      {"matmul(m=1,n=1,k=2,out=f64)", {DType::f64, {25400}}},
+      {"matmul(m=1,n=1,k=2,dtype=bf16)", {DType::f32, {25400}}},
+  };
+  for (const auto& [text, result] : expected) EXPECT_EQ(output(text, {100, 127}, {127, 100}), result) << text;
+  EXPECT_EQ(parse_workload("matmul(m=1,n=1,k=2,dtype=i8,out=i32)").text(), "matmul(m=1,n=1,k=2,dtype=i8)");
+  EXPECT_EQ(parse_workload("matmul(out=i8,m=1,n=1,k=2,dtype=i8)").text(), "matmul(m=1,n=1,k=2,dtype=i8,out=i8)");
+  const Computation padded = parse_workload("conv2d(c=2,h=4,w=4,k=3,r=3,s=3,pad=1,dtype=i8)").computation();
+  for (const Tensor& tensor : padded.tensors)
+    EXPECT_EQ(tensor.dtype, tensor.role == Role::output ? DType::i32 : DType::i8) << tensor.name;
+  for (const auto& [text, message] :
+       {std::pair("matmul(m=1,n=1,k=2,out=i9)", "unknown type 'i9'"),
+        std::pair("matmul(m=1,n=1,k=2,out=i8,out=i8)", "parameter 'out' is given twice"),
+        std::pair("matmul(m=1,n=1,k=2,out=i8)", "i8"), std::pair("matmul(m=1,n=1,k=2,out=f16)", "f16")})
+    EXPECT_NE(refusal([&] { parse_workload(text); }).find(message), std::string::npos) << text;
+}
+
+TEST(Types, conditions_may_be_joined) {
+  const List a = {-3, -1, 0, 1, 2, 5};
+  const auto chosen = [&](const std::string& condition) {
+    return output_of("input A[6]; output B[i] = select(" + condition + ", 1, 0) where i=6", {a});
+  };
+  EXPECT_EQ(chosen("A[i] > 0 and A[i] < 5"), (List{0, 0, 0, 1, 1, 0}));
+  EXPECT_EQ(chosen("A[i] < 0 || A[i] == 5"), (List{1, 1, 0, 0, 0, 1}));
+  EXPECT_EQ(chosen("A[i] < 0 and A[i] > -2 or A[i] > 0 && i != 3 && i < 5"), (List{0, 1, 0, 0, 1, 0}));
+  EXPECT_EQ(output_of("input A[4]; output B[i] = ceil(A[i]) + 10 * floor(A[i]) where i=4", {{-1.5, 2, 2.25, 0}}),
+            (List{-21, 22, 23, 0}));
+}
+
 TEST(Types, integers_beyond_double_precision_have_magnitudes) {
   const auto magnitudes = [](const std::string& result) {
     const Computation what = parse("input A[3] : i64; output B[i]" + result + " where i=3");

@@ -239,7 +239,7 @@ TEST(Workload, refusals_name_the_place_and_the_remedy) {
       {"grouped_conv2d(c=6,h=7,w=7,k=4,r=3,s=3,groups=4)", "c (6) is not divisible by groups (4)"},
       {"transposed_conv2d(c=6,h=7,w=7,k=4,r=3,s=3,groups=4)", "c (6) is not divisible by groups (4)"},
       {"transposed_conv2d(c=6,h=2,w=2,k=4,r=3,s=3,pad=4)", "extent 0 must be at least 1"},
-      {"conv3d(c=3,d=4,h=5,w=5,k=2,a=3,r=3,s=3)", "conv3d has no parameter 'd'; known: dtype, n, c, t, "},
+      {"conv3d(c=3,d=4,h=5,w=5,k=2,a=3,r=3,s=3)", "conv3d has no parameter 'd'; known: dtype, out, n, c, t, "},
       {"softmax(m=4,n=4,dtype=i32)", "E: exp needs a floating-point type, not i32"},
       {"dilated_conv2d(c=3,h=4,w=7,k=4,r=3,s=3)", "axis 'y': extent 0 must be at least 1"},
       {"suite:resnet18", "'suite:resnet18' is a list of workloads, and one is expected here; graft tune-all"},
