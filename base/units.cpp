@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/letters.h"
 #include "base/text.h"
 
 namespace graft::base {
@@ -75,12 +76,6 @@ constexpr std::pair<std::string_view, double> prefixes[] = {
     {"P", 1e15}, {"E", 1e18}, {"Ki", 1024},       {"Mi", 1048576},    {"Gi", 1073741824}, {"Ti", 1099511627776},
     {"m", 1e-3}, {"u", 1e-6}, {"\xc2\xb5", 1e-6}, {"\xce\xbc", 1e-6}, {"n", 1e-9},        {"p", 1e-12}};
 
-std::string lower(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += char(std::tolower((unsigned char)c));
-  return out;
-}
-
 std::optional<Unit> found(std::span<const Name> names, std::string_view name) {
   const auto at = std::find_if(names.begin(), names.end(), [&](const Name& each) { return each.name == name; });
   if (at == names.end()) return std::nullopt;
@@ -102,17 +97,17 @@ std::optional<Unit> with_prefix(std::string_view name) {
 std::optional<Unit> simple(std::string_view name) {
   if (std::optional<Unit> unit = found(symbols, name)) return unit;
   if (std::optional<Unit> unit = with_prefix(name)) return unit;
-  const std::string word = lower(name);
+  const std::string word = lower_case(name);
   if (std::optional<Unit> unit = found(words, word)) return unit;
   if (name.size() < 4 || !word.ends_with('s')) return std::nullopt;
   name.remove_suffix(1);
-  if (std::optional<Unit> unit = found(words, lower(name))) return unit;
+  if (std::optional<Unit> unit = found(words, lower_case(name))) return unit;
   return with_prefix(name);
 }
 
 // The rate of what is counted, such as the "GFLOP" of "GFLOP/s".
 Unit rate_of(std::string_view what) {
-  std::string word = lower(what);
+  std::string word = lower_case(what);
   if (word.size() > 1 && word.ends_with('s')) word.pop_back();
   // Their case says nothing: "mflop" is not a thousandth.
   for (const auto& [base, quantity] :
@@ -132,7 +127,7 @@ Unit rate_of(std::string_view what) {
 
 // "GFLOPS", "TOPS", "MLUPs", "fps", "kbps": what they count; "" for other words.
 std::string_view counted_per_second(std::string_view name) {
-  const std::string word = lower(name);
+  const std::string word = lower_case(name);
   for (const std::string_view end : {"flops", "lups", "ops"}) {
     const bool has_prefix = word.size() == end.size() + 1 && std::string_view("kmgtpe").find(word.front()) < 6;
     if (word.ends_with(end) && (has_prefix || word.size() == end.size())) return name.substr(0, name.size() - 1);

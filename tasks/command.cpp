@@ -19,6 +19,7 @@
 
 #include "base/document.h"
 #include "base/error.h"
+#include "base/letters.h"
 #include "base/process.h"
 #include "base/shortened.h"
 #include "base/temporary_folder.h"
@@ -238,8 +239,7 @@ std::string last_line(std::string_view text) {
 }
 
 bool is_about_memory(std::string_view text) {
-  std::string lower;
-  for (const char c : text) lower += char(std::tolower((unsigned char)c));
+  const std::string lower = base::lower_case(text);
   for (const char* const words : {"bad_alloc", "memoryerror", "out of memory", "cannot allocate memory"}) {
     if (lower.find(words) != std::string::npos) return true;
   }

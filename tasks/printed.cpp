@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/letters.h"
 #include "base/one_line.h"
 #include "base/printed_value.h"
 #include "base/shortened.h"
@@ -22,12 +23,6 @@ constexpr std::size_t longest_shown = 100;
 
 std::string_view from(std::string_view text, std::size_t at) {
   return text.substr(std::min(at, text.size()));
-}
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = char(std::tolower((unsigned char)c));
-  return out;
 }
 
 std::string shown(std::string_view line) {
@@ -230,7 +225,7 @@ PrintedName::PrintedName(const std::string& text, const char* field) : text_(tex
 
 std::vector<PrintedName::Match> PrintedName::find(const std::vector<PrintedLine>& lines) const {
   std::vector<Match> matches;
-  const std::string wanted = lower(text_);
+  const std::string wanted = base::lower_case(text_);
   for (std::size_t l = 0; l < lines.size(); ++l) {
     const std::string& text = lines[l].text;
     if (regex_ && text.size() <= longest_searched) {
@@ -241,7 +236,7 @@ std::vector<PrintedName::Match> PrintedName::find(const std::vector<PrintedLine>
       }
     }
     if (regex_ || text.size() > longest_line) continue;
-    const std::string line = lower(text);
+    const std::string line = base::lower_case(text);
     const std::size_t last = lines[l].is_entry() ? lines[l].value : line.size();
     for (std::size_t at = line.find(wanted); at != std::string::npos; at = line.find(wanted, at + 1)) {
       Match match{l, at, at + wanted.size()};

@@ -54,7 +54,9 @@ struct Summary {
 
   void add(const codegen::Workload& workload, const datasets::Measurement& measurement);
 };
-void print_summary(const Summary& summary, std::string_view source, Output& out);
+// `request`: of a run, which may be for another measure than the time.
+void print_summary(const Summary& summary, std::string_view source, Output& out,
+                   const base::Document* request = nullptr);
 
 // A map as lines of text, nested keys with dots.
 void print_fields(const base::Document& map, Output& out);

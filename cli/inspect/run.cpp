@@ -80,7 +80,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
                        status_line(study::status_counts(run.journal.trials))));
   print_fields(run.request, out);
   out.line("");
-  print_summary(summary, source, out);
+  print_summary(summary, source, out, &run.request);
   base::Document best = base::Document::list();
   for (const codegen::Workload& workload : summary.workloads) {
     const std::optional<study::Answer> answer = study::answer_of(run, workload);
@@ -89,7 +89,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     const bool built = !answer->pipeline.empty();
     const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
     const std::string checked = checked_text(source, answer->measurement.check);
-    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), seconds_text(seconds),
+    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), measured_text(run.request, seconds),
                          source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
     if (codegen::names_computation(workload))
       out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(*answer, *peak) : "",

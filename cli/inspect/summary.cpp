@@ -7,6 +7,7 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
+#include "cli/print/best.h"
 #include "cli/texts.h"
 
 namespace graft::cli {
@@ -45,8 +46,10 @@ void Summary::add(const codegen::Workload& workload, const datasets::Measurement
   if (measurement.status == datasets::Status::ok) own.seconds.push_back(datasets::seconds_of(measurement));
 }
 
-void print_summary(const Summary& summary, std::string_view source, Output& out) {
-  Table table({"workload", "rows", "ok", fmt::format("best {}", seconds_word(source)), "median", "max/min"});
+void print_summary(const Summary& summary, std::string_view source, Output& out, const base::Document* request) {
+  const std::optional<tasks::Goal> goal = request ? goal_of(*request, 1) : std::nullopt;
+  const auto text = [&](double seconds) { return goal ? measured_text(*request, seconds) : seconds_text(seconds); };
+  Table table({"workload", "rows", "ok", "best " + (goal ? goal->name : seconds_word(source)), "median", "max/min"});
   base::Document rows = base::Document::list();
   for (std::size_t w = 0; w < summary.workloads.size(); ++w) {
     const Times& times = summary.times[w];
@@ -58,7 +61,7 @@ void print_summary(const Summary& summary, std::string_view source, Output& out)
       const auto [best, worst] = std::minmax_element(times.seconds.begin(), times.seconds.end());
       const double median = base::median(times.seconds);
       table.row({summary.workloads[w].text(), std::to_string(times.rows), std::to_string(times.seconds.size()),
-                 seconds_text(*best), seconds_text(median), number_text(*worst / *best, 1)});
+                 text(*best), text(median), number_text(*worst / *best, 1)});
       row.set("best_seconds", *best).set("median_seconds", median).set("worst_seconds", *worst);
     }
     rows.push(std::move(row));

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "base/duration.h"
 #include "base/error.h"
 #include "codegen/schedule/candidate.h"
 
@@ -14,6 +16,23 @@ std::string checked_text(std::string_view source, std::string_view check) {
   if (check == "qemu") return source == "modelled" ? "right on this host and under qemu" : "right under qemu";
   if (check == "remote") return "right on the board";
   return "";
+}
+
+std::optional<tasks::Goal> goal_of(const base::Document& request, double seconds) {
+  tasks::Command command;
+  for (const auto& [key, text] : {std::pair("maximize", &command.maximize), std::pair("minimize", &command.minimize)}) {
+    if (const base::Document* const given = request.find(key)) *text = given->as_string();
+  }
+  return tasks::goal_of(command, seconds);
+}
+
+std::string goal_text(const tasks::Goal& goal) {
+  return fmt::format("{:.6g}{}{}", goal.value, goal.unit.empty() ? "" : " ", goal.unit);
+}
+
+std::string measured_text(const base::Document& request, double seconds) {
+  const std::optional<tasks::Goal> goal = goal_of(request, seconds);
+  return goal ? goal_text(*goal) : base::seconds_text(seconds);
 }
 
 std::optional<double> peak_gflops(const std::string& platform, const codegen::Workload& workload) {

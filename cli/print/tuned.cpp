@@ -67,7 +67,7 @@ void print(const study::OwnResult& result, Output& out) {
   if (result.best) {
     const std::optional<tasks::Goal>& goal = result.best->goal;
     if (goal)
-      table.row({"best " + goal->name, fmt::format("{:.6g} {}", goal->value, goal->unit)});
+      table.row({"best " + goal->name, goal_text(*goal)});
     else
       table.row({"best seconds", seconds_text(result.best->seconds)});
     for (const auto& [name, value] : result.best->measurement.also)

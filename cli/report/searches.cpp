@@ -162,14 +162,18 @@ std::string curves(const std::vector<Search>& searches, Figures& figures) {
   }
   if (!(worst > 0)) return "";
   const auto [unit, unit_name] = unit_of(best);
+  const base::Document* const request = searches.front().run ? &searches.front().run->content.request : nullptr;
+  const std::optional<tasks::Goal> goal = request ? goal_of(*request, best) : std::nullopt;
+  const std::string what = goal ? goal->name + (goal->unit.empty() ? "" : ", " + goal->unit)
+                                : fmt::format("{} of one run, {}", modelled ? "modelled time" : "time", unit_name);
   Plot plot{.x_label = "trials",
-            .y_label = fmt::format("{} of one run, {}{}", modelled ? "modelled time" : "time", unit_name,
-                                   worst / best > 5 ? " (log)" : ""),
+            .y_label = what + (worst / best > 5 ? " (log)" : ""),
             .log_y = worst / best > 5,
             .series = {}};
-  const auto points = [unit = unit](const Curve& curve) {
+  const auto points = [&, unit = unit](const Curve& curve) {
     std::vector<Point> list;
-    for (const auto& [trial, seconds] : curve) list.push_back({.x = double(trial), .y = seconds / unit});
+    for (const auto& [trial, seconds] : curve)
+      list.push_back({.x = double(trial), .y = goal ? goal_of(*request, seconds)->value : seconds / unit});
     return list;
   };
   const auto add = [&](std::size_t s, const std::string& name, const Curve& curve) -> Series& {
@@ -185,8 +189,9 @@ std::string curves(const std::vector<Search>& searches, Figures& figures) {
     if (searches.size() == 1) series.colour = 1;
   }
   return figures.add("search", plot,
-                     std::string("Best time so far over the number of trials; faint dots are single trials.") +
-                         (expected ? " Dashed: the best time of each round as the model expected it before the round "
+                     fmt::format("Best {} so far over the number of trials; faint dots are single trials.",
+                                 goal ? goal->name : "time") +
+                         (expected ? " Dashed: the best of each round as the model expected it before the round "
                                      "was measured."
                                    : ""));
 }
@@ -356,7 +361,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Search& search) 
   const base::Document& request = search.run->content.request;
   if (search.answer != nullptr) {
     const study::Answer& answer = search.answer->answer;
-    add("best", fmt::format("{}{}, trial {} of {}", seconds_text(answer.seconds()),
+    add("best", fmt::format("{}{}, trial {} of {}", measured_text(request, answer.seconds()),
                             is_modelled(search) ? " (modelled)" : "", answer.trial, search.trials));
     add("its results", checked_text(search.source, answer.measurement.check));
     add("built by", answer.pipeline);
@@ -374,7 +379,8 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
   const Search& first = searches.front();
   const bool own = is_own(first);
   const double operations = own ? 0 : double(codegen::flops(codegen::parse_workload(first.workload)));
-  std::vector<std::string> head{"run", "trials", fmt::format("best {}", seconds_word(first.source))};
+  const std::optional<tasks::Goal> goal = first.run ? goal_of(first.run->content.request, 1) : std::nullopt;
+  std::vector<std::string> head{"run", "trials", "best " + (goal ? goal->name : seconds_word(first.source))};
   if (!own) head.push_back(is_modelled(first) ? "modelled GFLOP/s" : "GFLOP/s");
   if (peak) head.push_back("of the peak");
   head.push_back("status");
@@ -382,8 +388,10 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
   for (const Search& search : searches) {
     const bool any = search.seconds.has_value();
     const double gflops = any ? operations / *search.seconds * 1e-9 : 0;
-    std::vector<std::string> cells{search.name, std::to_string(search.trials),
-                                   any ? seconds_text(*search.seconds) : "-"};
+    std::vector<std::string> cells{
+        search.name, std::to_string(search.trials),
+        any ? search.run ? measured_text(search.run->content.request, *search.seconds) : seconds_text(*search.seconds)
+            : "-"};
     if (!own) cells.push_back(any ? number_text(gflops, 2) : "-");
     if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
     cells.push_back(status_line(search.statuses));

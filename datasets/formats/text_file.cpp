@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstring>
 #include <initializer_list>
 
 #include "base/error.h"
+#include "base/letters.h"
 #include "base/text.h"
 
 namespace graft::datasets::formats {
@@ -60,12 +60,6 @@ constexpr Signature signatures[] = {
     {4, "IREE"sv, "a module that IREE compiled, which holds no times", as_table},
 };
 
-std::string lower(std::string_view text) {
-  std::string result;
-  for (const char c : text) result += char(std::tolower((unsigned char)c));
-  return result;
-}
-
 bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
@@ -74,7 +68,7 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 // Files of text that no format reads.
 std::optional<OtherKind> other_text(std::string_view begin) {
   const std::string_view text = base::trim(begin);
-  if (const std::string html = lower(text.substr(0, 14));
+  if (const std::string html = base::lower_case(text.substr(0, 14));
       html.starts_with("<!doctype html") || html.starts_with("<html"))
     return OtherKind{"a web page", "download the file itself, not the page that shows it"};
   if (has_any(text, {"module {", "module @", "module attributes"}) &&

@@ -172,6 +172,14 @@ TEST(Own, MoreOfAMeasureMayBeBetterAndOthersBounded) {
   EXPECT_EQ(best_x(fastest), 12);
   EXPECT_EQ(fastest.at("best").at("goal").at("value").as_number(), 120);
   EXPECT_NEAR(fastest.at("best").at("seconds").as_number(), 1 / 120e9, 1e-20);
+  const base::Finished shown = graft({"inspect", (folder.path() / "run").string()});
+  EXPECT_NE(shown.out.find("best speed"), std::string::npos) << shown.out;
+  EXPECT_NE(shown.out.find(": 120 GFLOP/s"), std::string::npos) << shown.out;
+  const std::filesystem::path page = folder.path() / "page.html";
+  EXPECT_EQ(graft({"report", (folder.path() / "run").string(), "--out", page.string()}).exit_code, 0);
+  const std::string html = base::read_file(page);
+  for (const char* const part : {"120 GFLOP/s, trial", "Best speed so far", "speed, GFLOP/s"})
+    EXPECT_NE(html.find(part), std::string::npos) << part;
   const base::Folder other;
   const base::Document bounded =
       json_of(with_output(other.path(), shell, {"--maximize", "speed:GFLOP/s", "--also", "energy:J<=50mJ"}));
