@@ -17,7 +17,6 @@
 #include "base/team.h"
 #include "base/text.h"
 #include "codegen/expression/workload.h"
-#include "search/run_directory.h"
 #include "study/flows/adapt.h"
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"

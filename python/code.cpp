@@ -32,7 +32,7 @@ void* allocated(std::size_t bytes) {
 // A shared object, until the last that refers to it is gone.
 class Code {
  public:
-  // Of a function long f(void** pointers).
+  // The type of functions `long f(void** pointers)`.
   using Function = long (*)(void**);
 
   explicit Code(const std::string& path) : handle_(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) {
@@ -62,7 +62,7 @@ struct Parameter {
   bool is_output = false;
 };
 
-// Functions of the code that are called one after the other. Their pointers have places in one list: those of the
+// Functions of the code that are called in order. Their pointers have places in one list: those of the
 // parameters (inputs first), of memory that never changes, of memory that one call at a time needs; the last is null.
 struct Caller {
   struct Step {

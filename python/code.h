@@ -1,4 +1,4 @@
-// Compiled code in this process, called on numpy arrays: what a call costs beside the code is in here.
+// Compiled code in this process, called on numpy arrays: what a call costs in addition to the code is in here.
 #pragma once
 
 #include <pybind11/pybind11.h>

@@ -11,7 +11,7 @@ namespace graft::codegen {
 
 // Every pointer that a kernel takes, and every temporary within its blocks, is at a multiple of this.
 inline constexpr std::int64_t alignment_bytes = 64;
-// Of a program's parameters, that is, of what its callers have: memory as allocators give it. Instructions for vectors
+// For a program's parameters, that is, of what its callers have: memory as allocators give it. Instructions for vectors
 // that are wider take any address.
 inline constexpr std::int64_t parameter_alignment_bytes = 16;
 

@@ -325,7 +325,7 @@ struct TuneSession::State {
     settings.start = std::move(begin.first);
     settings.known = std::move(begin.remembered.known);
     settings.moved = std::move(begin.remembered.moved);
-    constexpr double least = 1e-3;  // 0 is no budget
+    constexpr double least = 1e-3;  // 0 means none
     if (request.budget_seconds > 0) settings.budget_seconds = std::max(least, request.budget_seconds - since.seconds());
     settings.later_trials = double(rebuilt()) * trials_per_rebuilt;
     settings.stop_after = request.stop_after;

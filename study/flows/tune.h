@@ -92,7 +92,7 @@ class TuneSession {
   std::int64_t recorded() const;  // trials in the run's folder, more than trials() while it is continued
   std::int64_t trials() const;
   double best_seconds() const;  // infinity before the first ok trial
-  // Of the programs to build in the end, those that the rest of the budget is enough for: 0 to 1.
+  // The part of the programs to build in the end that the rest of the budget is enough for: 0 to 1.
   double part_in_time() const;
   // Builds and checks the result, if it is complete, writes best.json, and records it in the library. `part`, 0 to 1:
   // of the programs that TuneRequest::rebuild names, rounded up, for a kernel that matters less.
