@@ -175,6 +175,12 @@ std::string operation_text(Op op, DType type, const std::string& a, const std::s
       return call("shl", type, a + ", " + b);
     case Op::shift_right:
       return call("shr", type, a + ", " + b);
+    case Op::bit_and:
+      return in_type(fmt::format("{} & {}", a, b));
+    case Op::bit_or:
+      return in_type(fmt::format("{} | {}", a, b));
+    case Op::bit_xor:
+      return in_type(fmt::format("{} ^ {}", a, b));
     case Op::saturate_i32:
     case Op::saturate_i8:
     case Op::saturate_u8:

@@ -30,7 +30,7 @@ struct Value {
   std::optional<DType> type = {};
   std::optional<Shape> shape = {};
   Known known = nullptr;  // of a constant, and of an input without elements
-  // For inputs and outputs of a model, where `type` has more values: "bool", "int16", "uint16", "uint32".
+  // For inputs and outputs of a model, where `type` has more values: "bool", "int16", "uint16", "uint32", "uint64".
   std::string declared = {};
 };
 

@@ -1,5 +1,7 @@
 #include "graph/inputs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -25,8 +27,18 @@ constexpr double cheap_work = 1 << 21;
 constexpr double most_work = 0x1p35, most_node_work = 0x1p28;
 constexpr std::size_t most_numbers = 256;  // of a value
 
-// By value: the shortest dimension of which its elements are indices; 0: they are used otherwise.
-std::vector<std::int64_t> indexed_extents(const Graph& graph, std::string_view place) {
+// Whether all that a computation does with its operands' elements is to move or convert them.
+bool only_moves(const codegen::Computation& computation) {
+  return std::all_of(computation.stages.begin(), computation.stages.end(), [](const codegen::Stage& stage) {
+    return std::all_of(stage.value.nodes.begin(), stage.value.nodes.end(), [](const codegen::ValueNode& node) {
+      return node.op == codegen::Op::load || codegen::converts_to(node.op);
+    });
+  });
+}
+
+// By value: the shortest dimension of which its elements are indices; 0: they are used otherwise. `as_they_are`: only
+// where nothing is computed of them before.
+std::vector<std::int64_t> indexed_extents(const Graph& graph, std::string_view place, bool as_they_are = false) {
   std::vector<std::int64_t> extents(graph.values.size());
   const auto is_index = [&](int value, std::int64_t extent) {
     std::int64_t& own = extents[std::size_t(value)];
@@ -47,7 +59,8 @@ std::vector<std::int64_t> indexed_extents(const Graph& graph, std::string_view p
         const int value = node->operands[std::size_t(operand)];
         const std::int64_t own = codegen::indexed_extent(*result.computation, int(t));
         const bool is_condition = result.computation->tensors[t].dtype == DType::u8;
-        is_index(value, own > 0 || is_condition ? own : of_result);
+        const bool passes = !is_condition && (!as_they_are || only_moves(*result.computation));
+        is_index(value, own > 0 || !passes ? own : of_result);
       }
     }
   }
@@ -190,6 +203,27 @@ std::vector<double> some_of(const Elements& elements) {
 std::map<std::string, Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
                                              base::Monitor& monitor) {
   return CheckInputs(graph, seed, place, monitor).made();
+}
+
+std::vector<std::string> indices_outside(const Graph& graph, const std::map<std::string, Elements>& inputs,
+                                         std::string_view place) {
+  std::vector<std::string> lines;
+  const std::vector<std::int64_t> extents = indexed_extents(graph, place, true);
+  for (const int input : graph.inputs) {
+    const Value& value = graph.values[std::size_t(input)];
+    const auto given = inputs.find(value.name);
+    const std::int64_t extent = extents[std::size_t(input)];
+    if (extent == 0 || codegen::is_floating(*value.type) || given == inputs.end()) continue;
+    const auto outside = std::find_if(given->second.begin(), given->second.end(), [&](double number) {
+      return number < -double(extent) || number >= double(extent);
+    });
+    if (outside != given->second.end())
+      lines.push_back(
+          fmt::format("input {} has the index {}, and the dimension that it indexes has {} elements: the "
+                      "nearest of them is taken",
+                      in_quotes(value.name), *outside, extent));
+  }
+  return lines;
 }
 
 Samples samples_of_values(const Graph& graph, const std::map<std::string, Elements>& inputs, std::string_view place,

@@ -25,6 +25,11 @@ namespace graft::graph {
 std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
                                                       base::Monitor& monitor);
 
+// A line for each of the inputs whose integers index a dimension just as they are, and of which one is outside of it.
+// A program takes the nearest element then (codegen/expression/value.h); onnxruntime refuses such an input.
+std::vector<std::string> indices_outside(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
+                                         std::string_view place);
+
 // By value of a folded graph, some of the numbers that it has for these inputs, the least and the greatest among them.
 // None for what depends on nodes that would take too long.
 using Samples = std::vector<std::vector<double>>;

@@ -36,13 +36,13 @@ constexpr std::array<OnnxType, 25> onnx_types = {{
     {"int8", DType::i8, 8},     {"uint16", DType::i32, 16},   {"int16", DType::i32, 16},
     {"int32", DType::i32, 32},  {"int64", DType::i64, 64},    {"string", {}, 0},
     {"bool", DType::u8, 8},     {"float16", DType::f32, 16},  {"double", DType::f64, 64},
-    {"uint32", DType::i64, 32}, {"uint64", {}, 64},           {"complex64", {}, 64},
+    {"uint32", DType::i64, 32}, {"uint64", DType::i64, 64},   {"complex64", {}, 64},
     {"complex128", {}, 128},    {"bfloat16", DType::f32, 16}, {"float8e4m3fn", {}, 8},
     {"float8e4m3fnuz", {}, 8},  {"float8e5m2", {}, 8},        {"float8e5m2fnuz", {}, 8},
     {"uint4", DType::u8, 4},    {"int4", DType::i8, 4},       {"float4e2m1", {}, 4},
     {"float8e8m0", {}, 8},
 }};
-constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12, int4 = 22;
+constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12, uint64 = 13, int4 = 22;
 
 std::string type_name(std::int64_t number) {
   if (number >= 0 && number < std::int64_t(onnx_types.size())) return std::string(onnx_types[std::size_t(number)].name);
@@ -112,12 +112,16 @@ std::string raw_of(const std::vector<T>& numbers, int width) {
   return raw;
 }
 
-// Operators whose results are booleans, and those whose results have the type of an operand.
+// Operators whose results are booleans, those whose results have the type of an operand, and those of them whose
+// numbers may be beyond the range of a type that has more bits here.
 constexpr std::string_view decide[] = {"And",     "Or",          "Xor",   "Not",   "Equal",         "Less",
                                        "Greater", "LessOrEqual", "IsNaN", "IsInf", "GreaterOrEqual"};
-constexpr std::string_view move[] = {"Identity",  "Reshape", "Transpose", "Flatten",  "Squeeze",
-                                     "Unsqueeze", "Slice",   "Gather",    "Concat",   "Expand",
-                                     "Tile",      "Where",   "Split",     "GatherND", "GatherElements"};
+constexpr std::string_view move[] = {"Identity", "Reshape",  "Transpose",      "Flatten", "Squeeze",   "Unsqueeze",
+                                     "Slice",    "Gather",   "Concat",         "Expand",  "Tile",      "Where",
+                                     "Split",    "GatherND", "GatherElements", "Abs",     "Max",       "Min",
+                                     "Mod",      "Clip",     "BitwiseOr",      "Pad",     "BitwiseXor"};
+constexpr std::string_view grow[] = {"Add",      "Sub",        "Mul",       "Neg",   "Sum",
+                                     "BitShift", "BitwiseNot", "ReduceSum", "CumSum"};
 
 template <std::size_t count>
 bool is_one_of(std::string_view name, const std::string_view (&names)[count]) {
@@ -170,7 +174,7 @@ class Reader {
   Known lone_tensor(std::string_view bytes) { return tensor(bytes, "tensor").second; }
 
  private:
-  static constexpr std::int64_t oldest_operators = 1, newest_operators = 24;
+  static constexpr std::int64_t oldest_operators = 1, newest_operators = 28;
 
   [[noreturn]] void fail(const std::string& message) const { throw base::UserError(place_, message); }
 
@@ -273,7 +277,12 @@ class Reader {
     nodes_ += std::int64_t(nodes.size());
     if (nodes_ > limits_.most_nodes) fail(fmt::format("has more than {} nodes", limits_.most_nodes));
     graph.nodes.reserve(nodes.size());
-    for (const std::string_view one : nodes) graph.nodes.push_back(node(one, value_of, depth));
+    for (const std::string_view one : nodes) {
+      Node next = node(one, value_of, depth);
+      const auto wrapped = wrap(next, value_of);
+      graph.nodes.push_back(std::move(next));
+      if (wrapped) graph.nodes.push_back(*wrapped);
+    }
     // What graphs within use of those around this one.
     for (std::size_t n = 0; depth > 0 && n < graph.nodes.size(); ++n)
       for (const auto& [name, attribute] : graph.nodes[n].attributes)
@@ -386,16 +395,31 @@ class Reader {
     return node;
   }
 
+  // The type of an operand of which ours says less, else 0.
+  std::int64_t noted_type(const Node& node, std::size_t operand, const Graph& graph) const {
+    if (operand >= node.operands.size() || node.operands[operand] < 0) return 0;
+    const auto found = types_.find(graph.values[std::size_t(node.operands[operand])].name);
+    return found == types_.end() ? 0 : found->second;
+  }
+
+  // The Cast that brings results of a sum or product back into the range of a type that has more bits here.
+  std::optional<Node> wrap(Node& node, Names& value_of) {
+    const std::int64_t type = is_one_of(node.operation, grow) ? noted_type(node, 0, value_of.graph) : 0;
+    if (!is_wider_here(type) || has_four_bits(type) || node.results.size() != 1 || node.results[0] < 0)
+      return std::nullopt;
+    const int result = node.results[0];
+    node.results[0] = value_of(value_of.graph.values[std::size_t(result)].name + " before it wraps around");
+    return Node{.name = node.name,
+                .operation = "Cast",
+                .attributes = {{"to", type}},
+                .operands = node.results,
+                .results = {result}};
+  }
+
   // The types of results of which ours say less; CastLike to one of them becomes a Cast.
   void follow_types(Node& node, const Graph& graph, const std::string& where) {
-    const auto type_of = [&](std::size_t operand) -> std::int64_t {
-      if (operand >= node.operands.size() || node.operands[operand] < 0) return 0;
-      const auto found = types_.find(graph.values[std::size_t(node.operands[operand])].name);
-      return found == types_.end() ? 0 : found->second;
-    };
+    const auto type_of = [&](std::size_t operand) { return noted_type(node, operand, graph); };
     const std::int64_t like = node.operation == "CastLike" ? type_of(1) : 0;
-    if (has_four_bits(like) || (node.operation == "QuantizeLinear" && has_four_bits(type_of(2))))
-      fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
     std::int64_t type = like;
     if (like != 0) {
       node.operation = "Cast";
@@ -406,12 +430,15 @@ class Reader {
         if (const auto* number = std::get_if<std::int64_t>(&to->second)) type = *number;
     } else if (is_one_of(node.operation, decide)) {
       type = boolean;
-    } else if (is_one_of(node.operation, move)) {
+    } else if (is_one_of(node.operation, move) || is_one_of(node.operation, grow)) {
       type = type_of(node.operation == "Where" ? 1 : 0);
     }
-    if (is_boolean(type) || is_wider_here(type))
-      for (const int result : node.results)
-        if (result >= 0) types_.emplace(graph.values[std::size_t(result)].name, type);
+    const bool makes_four_bits = node.operation == "Cast"
+                                     ? has_four_bits(type)
+                                     : node.operation == "QuantizeLinear" && has_four_bits(type_of(2));
+    if (makes_four_bits) fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
+    for (const int result : node.results)
+      if (result >= 0) note_type(graph.values[std::size_t(result)].name, type);
   }
 
   using Named = std::pair<std::string, Attribute>;
@@ -636,7 +663,7 @@ class Reader {
   }
 
   void note_type(const std::string& name, std::int64_t type) {
-    if (is_boolean(type) || is_wider_here(type)) types_.emplace(name, type);
+    if (is_boolean(type) || is_wider_here(type) || type == uint64) types_.emplace(name, type);
   }
 
   // Shapes and types of the model's inputs, by the file and by what is given.

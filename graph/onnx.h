@@ -1,6 +1,6 @@
 // ONNX files: the only place that knows how they are written. They are read by our own reader of the wire format
 // (wire.h): ten messages are needed, nothing is allocated by a claim of the file, and no library's release decides
-// which versions of the format can be read. Operators of versions 1 to 24. Functions of the model are graphs of the
+// which versions of the format can be read. Operators of versions 1 to 28. Functions of the model are graphs of the
 // nodes that use them (Node::body).
 //
 // A file is hostile until read: every fault is one line, UserError "<file>: <node or tensor>: ...".
@@ -29,7 +29,7 @@ struct OnnxLimits {
 };
 
 // A checked graph (graph.h) whose inputs have shapes and types; the file's names are kept. Numbers of 16 bits become
-// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 i64, integers of 4 bits i8 and u8. UserError for a file that is not
+// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 and u64 i64, integers of 4 bits i8 and u8. UserError for a file that is not
 // such a graph, and if shapes of inputs stay open: it lists them.
 Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, const OnnxLimits& limits = {});
 
@@ -41,7 +41,7 @@ Graph parse_onnx(std::string_view bytes, std::string_view place, const std::file
 Known parse_onnx_tensor(std::string_view bytes, std::string_view place);
 
 // The type that elements of ONNX's type number become; nothing for one that is not computed with (strings, complex
-// numbers, u64, floating point of eight or four bits).
+// numbers, floating point of eight or four bits).
 std::optional<DType> type_of_onnx(std::int64_t number);
 bool is_boolean(std::int64_t number);
 bool is_wider_here(std::int64_t number);  // integers that become a type of more bits

@@ -29,7 +29,7 @@ struct Flags {
 // How NumPy names an element's type; that of the model, if there is one.
 std::string_view numpy_type(const codegen::Sequence::Tensor& tensor) {
   constexpr std::pair<std::string_view, std::string_view> declared[] = {
-      {"bool", "|b1"}, {"int16", "<i2"}, {"uint16", "<u2"}, {"uint32", "<u4"}};
+      {"bool", "|b1"}, {"int16", "<i2"}, {"uint16", "<u2"}, {"uint32", "<u4"}, {"uint64", "<u8"}};
   for (const auto& [name, numpy] : declared)
     if (tensor.declared == name) return numpy;
   switch (tensor.dtype) {

@@ -220,6 +220,9 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
       case Op::modulo:
       case Op::shift_left:
       case Op::shift_right:
+      case Op::bit_and:
+      case Op::bit_or:
+      case Op::bit_xor:
         break;
       case Op::cast_f32:
       case Op::cast_f64:
@@ -866,6 +869,7 @@ void Evaluator::integer(std::size_t n) {
   const auto larger = [=](std::size_t l) { return std::max(ma[l], mb[l]); };
   const auto same = [=](std::size_t l) { return ma[l]; };
   const auto one_off = [=](std::size_t l) { return mb[l] > 0 ? infinity : ma[l] > 0 ? ma[l] + 1 : 0; };
+  const auto unknown = [=](std::size_t l) { return ma[l] + mb[l] > 0 ? infinity : 0; };
   const auto power = [=](std::size_t l) { return std::exp2(shift_of(b[l], type)); };
   switch (node.op) {
     case Op::add:
@@ -879,13 +883,18 @@ void Evaluator::integer(std::size_t n) {
     case Op::div:
       return set([=](std::size_t l) { return integer_quotient(a[l], b[l]); }, one_off);
     case Op::modulo:
-      return set([=](std::size_t l) { return integer_remainder(a[l], b[l]); },
-                 [=](std::size_t l) { return ma[l] + mb[l] > 0 ? infinity : 0; });
+      return set([=](std::size_t l) { return integer_remainder(a[l], b[l]); }, unknown);
     case Op::shift_left:
       return set([=](std::size_t l) { return a[l] * power(l); },
                  [=](std::size_t l) { return mb[l] > 0 ? infinity : ma[l] * power(l); });
     case Op::shift_right:
       return set([=](std::size_t l) { return std::floor(a[l] / power(l)); }, one_off);
+    case Op::bit_and:
+      return set([=](std::size_t l) { return double(integer_of(a[l]) & integer_of(b[l])); }, unknown);
+    case Op::bit_or:
+      return set([=](std::size_t l) { return double(integer_of(a[l]) | integer_of(b[l])); }, unknown);
+    case Op::bit_xor:
+      return set([=](std::size_t l) { return double(integer_of(a[l]) ^ integer_of(b[l])); }, unknown);
     case Op::max:
       return set([=](std::size_t l) { return maximum(a[l], b[l]); }, larger);
     case Op::min:

@@ -1303,6 +1303,12 @@ class Emitter {
       case Op::shift_left:
       case Op::shift_right:
         return shifted(op == Op::shift_left, a, b, type);
+      case Op::bit_and:
+        return builder_.CreateAnd(a, b);
+      case Op::bit_or:
+        return builder_.CreateOr(a, b);
+      case Op::bit_xor:
+        return builder_.CreateXor(a, b);
       case Op::cast_f32:
       case Op::cast_f64:
       case Op::cast_i32:

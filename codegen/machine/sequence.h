@@ -32,7 +32,7 @@ struct Sequence {
     std::string name;
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
-    std::string declared = {};  // the model's type, where `dtype` has more values: "bool", "int16", "uint16", "uint32"
+    std::string declared = {};  // the model's type, where `dtype` has more values: "bool", "uint16", "uint64", ...
     std::int64_t bytes() const;
   };
   enum class Where { input, output, arena, weights };

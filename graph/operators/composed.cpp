@@ -140,6 +140,12 @@ Graph swish(const Call& call, double otherwise) {
       {sigmoid_linear(body, body.operand(0), call.number("alpha", double(float(otherwise))), call.type(0))});
 }
 
+Graph gated(const Call& call) {
+  Body body(call);
+  return std::move(body).results(
+      {sigmoid_linear(body, body.operand(0), call.number("alpha", 1), call.type(0)) * body.operand(1)});
+}
+
 // Operand 1, if it is there, is added first.
 Graph gelu(const Call& call, const char* approximate) {
   Body body(call);
@@ -328,6 +334,64 @@ Graph scattered(const Call& call) {
   return std::move(body).results({body.node("Where", {body.reshaped(is_new, along), rows, body.operand(0)})});
 }
 
+// ---- losses ----
+
+struct Loss {
+  Part value, weight;
+};
+
+// Of logarithms of probabilities along dimension 1, at the places that operand 1 names; operand 2 weighs places.
+Loss losses_at(Body& body, Part logarithms) {
+  const Call& call = body.call();
+  const std::int64_t classes = call.rank(0) < 2 ? 0 : call.shape(0)[1];
+  Shape expected = call.shape(0);
+  if (classes > 0) expected.erase(expected.begin() + 1);
+  if (classes == 0 || call.shape(1) != expected)
+    throw Malformed{fmt::format("its scores are {}, its classes {}", to_text(call.shape(0)), to_text(call.shape(1)))};
+  if (call.has(2) && call.shape(2) != Shape{classes})
+    throw Malformed{fmt::format("its weights are {} for {} classes", to_text(call.shape(2)), classes)};
+  Part place = body.operand(1), counts;
+  if (call.has_attribute("ignore_index")) {
+    const Part ignored = body.number(double(call.integer("ignore_index", 0)), call.type(1));
+    counts = body.node("Not", {body.node("Equal", {place, ignored})});
+    place = body.node("Where", {counts, place, body.number(0, call.type(1))});
+  }
+  const Part at = body.node("Unsqueeze", {place, body.integers({1})});
+  Part value = body.node("Neg", {body.node("GatherElements", {logarithms, at}, {{"axis", one}})});
+  value = body.node("Squeeze", {value, body.integers({1})});
+  Part weight = call.has(2) ? body.node("Gather", {body.operand(2), place}) : Part();
+  if (counts) {
+    const Part valid = body.cast(counts, call.type(0));
+    weight = weight ? weight * valid : valid;
+  }
+  return {weight ? value * weight : value, weight};
+}
+
+Part combined_loss(Body& body, const Loss& loss) {
+  const std::string how = body.call().text("reduction", "mean");
+  if (how != "none" && how != "sum" && how != "mean") throw Malformed{fmt::format("reduction is {}", in_quotes(how))};
+  if (how == "none") return loss.value;
+  const auto over_all = [&](const char* operation, Part x) {
+    return body.node(operation, {x}, {{"keepdims", std::int64_t(0)}});
+  };
+  if (how == "mean" && !loss.weight) return over_all("ReduceMean", loss.value);
+  const Part sum = over_all("ReduceSum", loss.value);
+  return how == "sum" ? sum : sum / over_all("ReduceSum", loss.weight);
+}
+
+Graph negative_logarithms(const Call& call) {
+  Body body(call);
+  const Part loss = combined_loss(body, losses_at(body, body.operand(0)));
+  return std::move(body).results({loss});
+}
+
+Graph cross_entropy(const Call& call) {
+  Body body(call);
+  const Part logarithms = body.node("LogSoftmax", {body.operand(0)}, {{"axis", one}});
+  const Part loss = combined_loss(body, losses_at(body, logarithms));
+  return std::move(body).results({loss, logarithms});
+}
+
 }  // namespace
 
 std::vector<Row> composed_rows() {
@@ -351,6 +415,7 @@ std::vector<Row> composed_rows() {
       composed("GlobalLpPool", 1, 1, "p", global_norm),
       composed("LpPool", 1, 1, windows + "ceil_mode p", norm_of_windows),
       composed("Swish", 1, 1, "alpha", swish_of(1)),
+      composed("SwiGLU", 2, 2, "alpha", gated),
       composed("com.microsoft.QuickGelu", 1, 1, "alpha", swish_of(1.702)),
       composed("com.microsoft.Gelu", 1, 1, "", gelu_of("none")),
       composed("com.microsoft.BiasGelu", 2, 2, "", gelu_of("none")),
@@ -362,6 +427,8 @@ std::vector<Row> composed_rows() {
       composed("Det", 1, 1, "", determinant),
       composed("Compress", 2, 2, "axis", compressed),
       composed("TensorScatter", 2, 3, "axis mode", scattered),
+      composed("NegativeLogLikelihoodLoss", 2, 3, "ignore_index reduction", negative_logarithms),
+      composed("SoftmaxCrossEntropyLoss", 2, 3, "ignore_index reduction", cross_entropy),
   };
 }
 

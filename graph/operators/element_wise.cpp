@@ -56,6 +56,7 @@ const std::vector<Formula>& formulas() {
       {"HardSigmoid", 1, "max(0, min(1, $a * $0 + $b))", false, {{"alpha", double(0.2f)}, {"beta", 0.5}}},
       {"Shrink", 1, "select($0 < neg($b), $0 + $a, select($0 > $b, $0 - $a, 0))", false, {{"bias", 0}, {"lambd", 0.5}}},
       {"Not", 1, "1 - $0"},
+      {"BitwiseNot", 1, "bit_xor($0, neg(1))"},
       {"IsNaN", 1, "select($0 != $0, 1, 0)", true},
       {"Add", 2, "$0 + $1"},
       {"Sub", 2, "$0 - $1"},
@@ -69,6 +70,9 @@ const std::vector<Formula>& formulas() {
       {"And", 2, "min($0, $1)"},
       {"Or", 2, "max($0, $1)"},
       {"Xor", 2, "select($0 != $1, 1, 0)", true},
+      {"BitwiseAnd", 2, "bit_and($0, $1)"},
+      {"BitwiseOr", 2, "bit_or($0, $1)"},
+      {"BitwiseXor", 2, "bit_xor($0, $1)"},
   };
   return all;
 }
@@ -138,8 +142,12 @@ Meaning modulo(const Call& call) {
   std::string value = fmt::format("{} % {}", a, b);
   const bool has_sign_of_dividend = call.integer("fmod", 0) != 0;
   if (codegen::is_floating(call.type(0))) {
-    if (!has_sign_of_dividend) throw Malformed{"fmod is not 1, for floating point"};
     value = remainder(expression, axes_over(shape), a, b);
+    if (!has_sign_of_dividend) {
+      if (call.version() < 28) throw Malformed{"fmod is not 1, for floating point"};
+      expression.stage("Remainder", call.type(0), axes_over(shape), value);
+      value = fmt::format("select({0} * {1} < 0, {0} + {1}, {0})", load("Remainder", index_of(axes_over(shape))), b);
+    }
   } else if (has_sign_of_dividend)
     value = fmt::format("select({0} < 0, neg(neg({0}) % abs({1})), {0} % abs({1}))", a, b);
   return {element_wise(expression, call.type(0), shape, value)};

@@ -144,6 +144,54 @@ Graph affine_grid(const Call& call) {
       {body.reshaped(body.node("MatMul", {all, body.transposed(body.operand(0), {0, 2, 1})}), shape)});
 }
 
+// ---- DeformConv ----
+
+// A convolution of images whose elements are taken beside their places, at places that an operand adds: GridSample
+// takes them, for all elements of the window in turn, and a product combines them.
+Graph deformed_convolution(const Call& call) {
+  const Shape &x = call.shape(0), &weight = call.shape(1), &offset = call.shape(2);
+  if (x.size() != 4) throw Unsupported{fmt::format("{} spatial dimensions", std::int64_t(x.size()) - 2)};
+  const std::int64_t groups = call.integer("group", 1), parts = call.integer("offset_group", 1);
+  const Shape strides = call.list("strides").value_or(Shape{1, 1}), pads = call.list("pads").value_or(Shape(4));
+  const Shape dilations = call.list("dilations").value_or(Shape{1, 1});
+  if (weight.size() != 4 || strides.size() != 2 || dilations.size() != 2 || pads.size() != 4)
+    throw Malformed{fmt::format("its weights are {}, its input {}", to_text(weight), to_text(x))};
+  const std::int64_t taps = weight[2] * weight[3], channels = x[1];
+  if (groups < 1 || parts < 1 || channels % parts != 0 || weight[1] * groups != channels || offset.size() != 4 ||
+      offset[0] != x[0] || offset[1] != parts * taps * 2 || (call.has(4) && call.shape(4)[1] != parts * taps))
+    throw Malformed{fmt::format("its offsets are {} for windows of {} x {}", to_text(offset), weight[2], weight[3])};
+  const std::int64_t rows = offset[2], columns = offset[3];
+  if (taps * rows * columns > most_places) throw Unsupported{"more than 2^24 places"};
+  // Where each element of each window is without offsets, so that -1 and 1 are the edges of the input.
+  Numbers places;
+  for (std::int64_t tap = 0; tap < taps; ++tap)
+    for (std::int64_t at = 0; at < rows * columns; ++at) {
+      const std::int64_t i = at / columns * strides[0] - pads[0] + tap / weight[3] * dilations[0];
+      const std::int64_t j = at % columns * strides[1] - pads[1] + tap % weight[3] * dilations[1];
+      places.push_back(double(2 * j + 1) / double(x[3]) - 1);
+      places.push_back(double(2 * i + 1) / double(x[2]) - 1);
+    }
+  Body body(call);
+  const auto constant = [&](const Shape& shape, Numbers numbers) {
+    return body.constant(known(call.type(2), shape, codegen::Elements(std::move(numbers))));
+  };
+  const Part by_tap =
+      body.transposed(body.reshaped(body.operand(2), {x[0], parts, taps, 2, rows, columns}), {0, 1, 2, 4, 5, 3});
+  const Part turned = body.node("Gather", {by_tap, body.integers({1, 0})}, {{"axis", std::int64_t(-1)}});
+  const Part grid = turned * constant({2}, {2 / double(x[3]), 2 / double(x[2])}) +
+                    constant({taps, rows, columns, 2}, std::move(places));
+  const Part taken =
+      body.node("GridSample", {body.reshaped(body.operand(0), {x[0] * parts, channels / parts, x[2], x[3]}),
+                               body.reshaped(grid, {x[0] * parts, taps * rows, columns, 2})});
+  Part windows = body.reshaped(taken, {x[0], parts, channels / parts, taps, rows, columns});
+  if (call.has(4)) windows = windows * body.reshaped(body.operand(4), {x[0], parts, 1, taps, rows, columns});
+  const Part y = body.node("Conv",
+                           {body.reshaped(windows, {x[0], channels * taps, rows, columns}),
+                            body.reshaped(body.operand(1), {weight[0], weight[1] * taps, 1, 1}), body.operand(3)},
+                           {{"group", groups}});
+  return std::move(body).results({y});
+}
+
 // ---- RoiAlign ----
 
 // Along one dimension of regions: the first element of each sample, and the weights of it and the next.
@@ -217,6 +265,7 @@ std::vector<Row> sampling_rows() {
   return {
       {"GridSample", 2, 2, "align_corners mode padding_mode", sampled_at_grid},
       composed("AffineGrid", 2, 2, "align_corners", affine_grid),
+      composed("DeformConv", 3, 5, "dilations group kernel_shape offset_group pads strides", deformed_convolution),
       {"RoiAlign", 3, 3, "coordinate_transformation_mode mode output_height output_width sampling_ratio spatial_scale",
        aligned_regions},
   };

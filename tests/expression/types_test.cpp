@@ -190,6 +190,19 @@ TEST(Types, integers_divide_down_and_shift) {
   EXPECT_EQ(output_of("input A[1] : i32; output B[i] : i32 = A[i] * A[i] where i=1", {{2147483647}}), (List{1}));
 }
 
+TEST(Types, bits_of_integers) {
+  const auto of = [&](const std::string& operation, const std::string& type, const List& a, const List& b) {
+    return output_of("input A[3] : " + type + "; input B[3] : " + type + "; output C[i] : " + type + " = " + operation +
+                         "(A[i], B[i]) where i=3",
+                     {a, b});
+  };
+  EXPECT_EQ(of("bit_and", "i32", {12, -1, -8}, {10, 77, 13}), (List{8, 77, 8}));
+  EXPECT_EQ(of("bit_or", "i8", {12, -128, -8}, {10, 3, 13}), (List{14, -125, -3}));
+  EXPECT_EQ(of("bit_xor", "u8", {12, 255, 128}, {10, 3, 128}), (List{6, 252, 0}));
+  EXPECT_EQ(of("bit_xor", "i64", {0x1p40, -1, 5}, {1, 0x1p40, -1}), (List{0x1p40 + 1, -0x1p40 - 1, -6}));
+  EXPECT_THROW(parse("input A[2]; output B[i] = bit_and(A[i], A[i]) where i=2"), graft::base::UserError);
+}
+
 TEST(Types, text_binds_shifts_below_sums) {
   const Computation what = parse("input A[2] : i32; output B[i] : i32 = A[i] + 1 << 2 % 3 where i=2");
   EXPECT_EQ(what.stages[0].value.root().op, Op::shift_left);

@@ -466,6 +466,60 @@ TEST(Compositions, QuantisedOnes) {
             (Numbers{7, 9, 11, 5, 6, 7}));
 }
 
+// Beside the operator of floats with the same weights: what is quantised besides has steps of some thousandths.
+TEST(Compositions, QuantisedLstm) {
+  const std::size_t steps = 3, inputs = 2, units = 4, gates = 4 * units, directions = 2;
+  const Numbers x = counted(steps * inputs, 0.125), bias = counted(directions * 2 * gates, 0.0625, -0.5);
+  const Numbers w = counted(directions * inputs * gates, 5, -30), r = counted(directions * units * gates, 7, -40);
+  const Numbers scale = {0.01, 0.02}, zero = {3, -2};
+  // [direction, row, gate] to [direction, gate, row], as floats.
+  const auto plain = [&](const Numbers& all, std::size_t rows) {
+    Numbers out;
+    for (std::size_t d = 0; d < directions; ++d)
+      for (std::size_t g = 0; g < gates; ++g)
+        for (std::size_t row = 0; row < rows; ++row)
+          out.push_back((all[(d * rows + row) * gates + g] - zero[d]) * scale[d]);
+    return out;
+  };
+  const auto shape = [](std::initializer_list<std::size_t> extents) {
+    Shape all;
+    for (const std::size_t extent : extents) all.push_back(std::int64_t(extent));
+    return all;
+  };
+  const std::pair<Shape, int> sequence = {shape({steps, 1, inputs}), file::f32}, none = {{}, file::f32},
+                              added = {shape({directions, 2 * gates}), file::f32}, each = {{2}, file::f32},
+                              offset = {{2}, file::i8};
+  const auto direction = file::attribute("direction", "bidirectional");
+  const auto hidden = file::attribute("hidden_size", std::int64_t(units));
+  const Elements is = result_of({"com.microsoft.DynamicQuantizeLSTM", {direction, hidden}},
+                                {sequence,
+                                 {shape({directions, inputs, gates}), file::i8},
+                                 {shape({directions, units, gates}), file::i8},
+                                 added,
+                                 none,
+                                 none,
+                                 none,
+                                 none,
+                                 each,
+                                 offset,
+                                 each,
+                                 offset},
+                                {x, w, r, bias, {}, {}, {}, {}, scale, zero, scale, zero});
+  const Elements should = result_of({"LSTM", {direction, hidden}},
+                                    {sequence,
+                                     {shape({directions, gates, inputs}), file::f32},
+                                     {shape({directions, gates, units}), file::f32},
+                                     added},
+                                    {x, plain(w, inputs), plain(r, units), bias});
+  ASSERT_EQ(is.size(), steps * directions * units);
+  bool differs = false;
+  for (std::size_t e = 0; e < is.size(); ++e) {
+    EXPECT_NEAR(is[e], should[e], 0.01) << "element " << e;
+    differs = differs || is[e] != should[e];
+  }
+  EXPECT_TRUE(differs);
+}
+
 TEST(Compositions, NormsAndDiagonals) {
   const Numbers x = {3, 4, 0, 0, -6, 8};
   expect_near(results_of({"LpNormalization", {}}, {{3, 2}}, {x})[0], {0.6, 0.8, 0, 0, -0.6, 0.8});

@@ -62,6 +62,25 @@ TEST_P(InputsOfType, AreIndicesWithinWhatTheyIndex) {
   for (std::size_t row = 0; row < 4; ++row) EXPECT_EQ(mask[10 * row], 1);
 }
 
+TEST(Inputs, IndicesOutsideOfWhatTheyIndexAreNamed) {
+  file::GraphFile file;
+  file.input("ids", {2}, file::i64).input("moved", {2}, file::i64).input("mask", {2}, file::i64);
+  std::vector<float> table(30 * 2, 1.0F);
+  file.weight("table", {30, 2}, table).integers("two", {1}, {2});
+  file.node("Cast", {"ids"}, {"short"}, {file::attribute("to", std::int64_t(file::i32))});
+  file.node("Gather", {"table", "short"}, {"rows"}).node("Add", {"moved", "two"}, {"place"});
+  file.node("Gather", {"table", "place"}, {"others"}).node("Neg", {"mask"}, {"z"});
+  const Graph graph = folded_graph(file.output("rows").output("others").output("z"));
+  const auto outside = [&](double first, double second) {
+    const Elements ids(std::vector<double>{first, second}), far(std::vector<double>{99, 99});
+    return indices_outside(graph, {{"ids", ids}, {"moved", far}, {"mask", far}}, "m.onnx");
+  };
+  EXPECT_TRUE(outside(-30, 29).empty());  // negative ones count from the end
+  EXPECT_EQ(outside(0, 30), (std::vector<std::string>{"input 'ids' has the index 30, and the dimension that it indexes "
+                                                      "has 30 elements: the nearest of them is taken"}));
+  EXPECT_EQ(outside(-31, 0).size(), 1u);
+}
+
 TEST(Inputs, AreThoseForWhichWhatComesNextIsFinite) {
   file::GraphFile file;
   const std::vector<float> lowest = {-std::numeric_limits<float>::max()}, one = {1};

@@ -554,6 +554,120 @@ TEST(Operators, CastsToShortIntegersWrap) {
   EXPECT_EQ(result(int16, file::f32, {-1.5, 32766.75}), (Elements{-1, 32766}));
 }
 
+TEST(Operators, ShortIntegersWrapBetweenNodes) {
+  const auto quotient = [](int type, const char* operation, const Numbers& a, const Numbers& b) {
+    file::GraphFile graph;
+    graph.input("a", Shape{1}, type).input("b", Shape{1}, type).node(operation, {"a", "b"}, {"c"});
+    graph.node("Div", {"c", "b"}, {"y"}).output("y");
+    return file::results(graph, {{"a", a}, {"b", b}}).front()[0];
+  };
+  const int uint16 = 4, int16 = 5, uint32 = 12;
+  EXPECT_EQ(quotient(uint16, "Add", {65535}, {2}), 0);
+  EXPECT_EQ(quotient(uint16, "Sub", {1}, {2}), 32767);
+  EXPECT_EQ(quotient(int16, "Mul", {300}, {300}), 81);
+  EXPECT_EQ(quotient(uint32, "Sub", {0}, {2}), 2147483647);
+  EXPECT_EQ(quotient(file::i32, "Add", {65535}, {2}), 32768);
+}
+
+TEST(Operators, RemaindersHaveASignOfTheirOwnChoice) {
+  const auto of = [](std::int64_t fmod, int version) {
+    file::GraphFile graph;
+    graph.input("a", Shape{4}).input("b", Shape{4}).node("Mod", {"a", "b"}, {"y"}, {file::attribute("fmod", fmod)});
+    return file::results(graph.output("y"), {{"a", Numbers{5.5, -5.5, 5.5, -6}}, {"b", Numbers{2, 2, -2, 2}}}, version)
+        .front();
+  };
+  EXPECT_EQ(of(1, 13), (Elements{1.5, -1.5, 1.5, 0}));
+  EXPECT_EQ(of(0, 28), (Elements{1.5, 0.5, -0.5, 0}));
+  EXPECT_TRUE(contains(refusal([&] { of(0, 13); }), "fmod is not 1, for floating point"));
+}
+
+TEST(Operators, BitsOfIntegers) {
+  const auto of = [](const char* operation, int type, const Numbers& a) {
+    file::GraphFile graph;
+    graph.input("a", Shape{std::int64_t(a.size())}, type).node(operation, {"a"}, {"y"});
+    return file::results(graph.output("y"), {{"a", a}}, 18).front();
+  };
+  const int uint16 = 4;
+  EXPECT_EQ(of("BitwiseNot", file::i32, {0, 5, -1}), (Elements{-1, -6, 0}));
+  EXPECT_EQ(of("BitwiseNot", file::u8, {0, 5}), (Elements{255, 250}));
+  EXPECT_EQ(of("BitwiseNot", uint16, {0, 5}), (Elements{65535, 65530}));
+}
+
+// Against formulas of the loss, with plain loops.
+TEST(Operators, LossesOfClasses) {
+  const Numbers scores = drawn({2, 3, 2}, 4), weights = {0.5, 2, 3}, places = {0, 2, 1, -1};
+  const auto loss = [&](const std::string& reduction, bool weighted, bool is_entropy) {
+    file::GraphFile graph;
+    graph.input("x", {2, 3, 2}).input("at", {2, 2}, file::i64).input("w", {3});
+    std::vector<std::string> operands = {"x", "at"};
+    if (weighted) operands.push_back("w");
+    graph.node(is_entropy ? "SoftmaxCrossEntropyLoss" : "NegativeLogLikelihoodLoss", operands, {"y"},
+               {file::attribute("reduction", reduction.c_str()), file::attribute("ignore_index", std::int64_t(-1))});
+    return file::results(graph.output("y"), {{"x", scores}, {"at", places}, {"w", weights}}, 13).front();
+  };
+  for (const bool weighted : {false, true})
+    for (const bool is_entropy : {false, true}) {
+      double sum = 0, weight = 0;
+      Numbers each;
+      for (std::size_t n = 0; n < 2; ++n)
+        for (std::size_t d = 0; d < 2; ++d) {
+          const double place = places[2 * n + d];
+          double exponentials = 0;
+          for (std::size_t c = 0; c < 3; ++c) exponentials += std::exp(scores[6 * n + 2 * c + d]);
+          const double w = place < 0 ? 0 : weighted ? weights[std::size_t(place)] : 1;
+          const double x = place < 0 ? 0 : scores[6 * n + 2 * std::size_t(place) + d];
+          each.push_back(w * ((is_entropy ? std::log(exponentials) : 0) - x));
+          sum += each.back(), weight += w;
+        }
+      const Elements none = loss("none", weighted, is_entropy);
+      for (std::size_t e = 0; e < 4; ++e) EXPECT_NEAR(none[e], each[e], 1e-5);
+      EXPECT_NEAR(loss("sum", weighted, is_entropy)[0], sum, 1e-5);
+      EXPECT_NEAR(loss("mean", weighted, is_entropy)[0], sum / weight, 1e-5);
+    }
+}
+
+// Against plain loops: two groups of weights, two of offsets, pads, strides and a mask.
+TEST(Operators, DeformableConvolution) {
+  const std::int64_t channels = 4, rows = 5, columns = 6, outputs = 2, window = 2, strides[] = {2, 1};
+  const std::int64_t pads[] = {1, 0}, result_rows = 3, result_columns = 5, taps = window * window, parts = 2;
+  const Numbers x = drawn({channels, rows, columns}, 1), weight = drawn({outputs, 2, window, window}, 2),
+                offset = drawn({parts * taps * 2, result_rows, result_columns}, 3),
+                mask = drawn({parts * taps, result_rows, result_columns}, 4), bias = {0.5, -1};
+  file::GraphFile graph;
+  graph.input("x", {1, channels, rows, columns}).input("w", {outputs, 2, window, window}).input("b", {outputs});
+  graph.input("o", {1, parts * taps * 2, result_rows, result_columns});
+  graph.input("m", {1, parts * taps, result_rows, result_columns});
+  graph.node("DeformConv", {"x", "w", "o", "b", "m"}, {"y"},
+             {file::attribute("group", std::int64_t(2)), file::attribute("offset_group", parts),
+              file::attribute("strides", List{2, 1}), file::attribute("pads", List{1, 0, 0, 0})});
+  const Elements is =
+      file::results(graph.output("y"), {{"x", x}, {"w", weight}, {"o", offset}, {"b", bias}, {"m", mask}}, 19).front();
+  const auto element = [&](std::int64_t c, std::int64_t i, std::int64_t j) {
+    return i < 0 || j < 0 || i >= rows || j >= columns ? 0 : x[std::size_t((c * rows + i) * columns + j)];
+  };
+  ASSERT_EQ(is.size(), std::size_t(outputs * result_rows * result_columns));
+  for (std::int64_t o = 0; o < outputs; ++o)
+    for (std::int64_t i = 0; i < result_rows; ++i)
+      for (std::int64_t j = 0; j < result_columns; ++j) {
+        double sum = bias[std::size_t(o)];
+        for (std::int64_t c = 0; c < 2; ++c)
+          for (std::int64_t tap = 0; tap < taps; ++tap) {
+            const std::int64_t channel = 2 * o + c, part = channel / 2;
+            const auto at = [&](std::int64_t plane) {
+              return std::size_t((plane * result_rows + i) * result_columns + j);
+            };
+            const double y = double(i * strides[0] - pads[0] + tap / window) + offset[at((part * taps + tap) * 2)];
+            const double z = double(j * strides[1] - pads[1] + tap % window) + offset[at((part * taps + tap) * 2 + 1)];
+            const std::int64_t y0 = std::int64_t(std::floor(y)), z0 = std::int64_t(std::floor(z));
+            const double u = y - double(y0), v = z - double(z0);
+            const double taken = (1 - u) * ((1 - v) * element(channel, y0, z0) + v * element(channel, y0, z0 + 1)) +
+                                 u * ((1 - v) * element(channel, y0 + 1, z0) + v * element(channel, y0 + 1, z0 + 1));
+            sum += taken * mask[at(part * taps + tap)] * weight[std::size_t((o * 2 + c) * taps + tap)];
+          }
+        EXPECT_NEAR(is[std::size_t((o * result_rows + i) * result_columns + j)], sum, 1e-5);
+      }
+}
+
 TEST(Operators, ReversesTheFirstSteps) {
   file::GraphFile graph;
   graph.input("x", Shape{3, 2}).input("lengths", Shape{2}, file::i64);

@@ -100,6 +100,15 @@ class Interpreter {
         case Op::shift_right:
           results.push_back(std::floor(a / std::exp2(shift_of(b, type))));
           break;
+        case Op::bit_and:
+          results.push_back(double(integer_of(a) & integer_of(b)));
+          break;
+        case Op::bit_or:
+          results.push_back(double(integer_of(a) | integer_of(b)));
+          break;
+        case Op::bit_xor:
+          results.push_back(double(integer_of(a) ^ integer_of(b)));
+          break;
         case Op::round:
           results.push_back(std::nearbyint(a));
           break;
