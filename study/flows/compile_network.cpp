@@ -210,13 +210,10 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
     inputs.bytes[name] = bytes_of(array, at->dtype);
     inputs.numbers[name] = codegen::Elements(codegen::numbers_from(inputs.bytes[name], at->dtype));
   }
-<<<<<<< HEAD
   const bool on_threads = runner.check == "host" && codegen::signature(program.sequence).threads > 1 &&
                           tasks::HostRunner::takes(program.sequence);
-=======
   for (const std::string& line : graph::indices_outside(program.network.graph, inputs.numbers, tuned.model.string()))
     monitor.note(line);
->>>>>>> d798dc11 (Bits of integers, losses, deformable convolution, operators to version 28)
   const tasks::ProgramRun run =
       on_threads ? run_on_threads(program.sequence, inputs, request, tuned.model.string(), monitor)
                  : run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
