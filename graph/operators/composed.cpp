@@ -340,7 +340,7 @@ struct Loss {
   Part value, weight;
 };
 
-// Of logarithms of probabilities along dimension 1, at the places that operand 1 names; operand 2 weighs places.
+// The logarithms of probabilities along dimension 1, at the classes that operand 1 names; operand 2 weighs classes.
 Loss losses_at(Body& body, Part logarithms) {
   const Call& call = body.call();
   const std::int64_t classes = call.rank(0) < 2 ? 0 : call.shape(0)[1];

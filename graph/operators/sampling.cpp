@@ -146,7 +146,7 @@ Graph affine_grid(const Call& call) {
 
 // ---- DeformConv ----
 
-// A convolution of images whose elements are taken beside their places, at places that an operand adds: GridSample
+// A convolution of images whose elements are taken from their places and what an operand adds to these: GridSample
 // takes them, for all elements of the window in turn, and a product combines them.
 Graph deformed_convolution(const Call& call) {
   const Shape &x = call.shape(0), &weight = call.shape(1), &offset = call.shape(2);

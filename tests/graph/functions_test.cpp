@@ -466,7 +466,7 @@ TEST(Compositions, QuantisedOnes) {
             (Numbers{7, 9, 11, 5, 6, 7}));
 }
 
-// Beside the operator of floats with the same weights: what is quantised besides has steps of some thousandths.
+// Compared with the operator of floats with the same weights: what is quantised besides has steps of some thousandths.
 TEST(Compositions, QuantisedLstm) {
   const std::size_t steps = 3, inputs = 2, units = 4, gates = 4 * units, directions = 2;
   const Numbers x = counted(steps * inputs, 0.125), bias = counted(directions * 2 * gates, 0.0625, -0.5);
