@@ -67,6 +67,15 @@ std::vector<std::int64_t> indexed_extents(const Graph& graph, std::string_view p
   return extents;
 }
 
+bool may_be_index(const Value& input) {
+  return !codegen::is_floating(*input.type) && *input.type != DType::u8;
+}
+
+bool has_indices(const Graph& graph) {
+  return std::any_of(graph.inputs.begin(), graph.inputs.end(),
+                     [&](int input) { return may_be_index(graph.values[std::size_t(input)]); });
+}
+
 // What an input's numbers are drawn from.
 struct Range {
   double low = -1, width = 2;
@@ -98,11 +107,7 @@ class CheckInputs {
  public:
   CheckInputs(const Graph& graph, std::uint64_t seed, std::string_view place, base::Monitor& monitor)
       : graph_(graph), seed_(seed), place_(place), monitor_(monitor) {
-    const bool has_integers = std::any_of(graph.inputs.begin(), graph.inputs.end(), [&](int input) {
-      const DType type = *graph.values[std::size_t(input)].type;
-      return !codegen::is_floating(type) && type != DType::u8;
-    });
-    indexed_ = has_integers ? indexed_extents(graph, place) : std::vector<std::int64_t>(graph.values.size());
+    indexed_ = has_indices(graph) ? indexed_extents(graph, place) : std::vector<std::int64_t>(graph.values.size());
     for (const int input : graph.inputs) draw(input, {});
   }
 
@@ -208,12 +213,13 @@ std::map<std::string, Elements> check_inputs(const Graph& graph, std::uint64_t s
 std::vector<std::string> indices_outside(const Graph& graph, const std::map<std::string, Elements>& inputs,
                                          std::string_view place) {
   std::vector<std::string> lines;
+  if (!has_indices(graph)) return lines;
   const std::vector<std::int64_t> extents = indexed_extents(graph, place, true);
   for (const int input : graph.inputs) {
     const Value& value = graph.values[std::size_t(input)];
     const auto given = inputs.find(value.name);
     const std::int64_t extent = extents[std::size_t(input)];
-    if (extent == 0 || codegen::is_floating(*value.type) || given == inputs.end()) continue;
+    if (extent == 0 || !may_be_index(value) || given == inputs.end()) continue;
     const auto outside = std::find_if(given->second.begin(), given->second.end(), [&](double number) {
       return number < -double(extent) || number >= double(extent);
     });

@@ -148,8 +148,7 @@ class QuantisedLstm {
     const Shape shape = {batch_, units_};
     if (call_.has(operand))
       return body_.reshaped(body_.part(body_.operand(operand), 0, direction, direction + 1), shape);
-    return body_.constant(
-        known(DType::f32, shape, codegen::Elements(std::vector<double>(std::size_t(batch_ * units_)))));
+    return body_.node("Expand", {body_.number(0, DType::f32), body_.integers(shape)});
   }
 
   // The last state and cell of a direction; `of_steps` gets the states of all steps.

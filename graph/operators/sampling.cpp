@@ -158,18 +158,23 @@ Graph deformed_convolution(const Call& call) {
     throw Malformed{fmt::format("its weights are {}, its input {}", to_text(weight), to_text(x))};
   const std::int64_t taps = weight[2] * weight[3], channels = x[1];
   if (groups < 1 || parts < 1 || channels % parts != 0 || weight[1] * groups != channels || offset.size() != 4 ||
-      offset[0] != x[0] || offset[1] != parts * taps * 2 || (call.has(4) && call.shape(4)[1] != parts * taps))
+      offset[0] != x[0] || offset[1] != parts * taps * 2)
     throw Malformed{fmt::format("its offsets are {} for windows of {} x {}", to_text(offset), weight[2], weight[3])};
+  if (call.has(4) && call.shape(4) != Shape{x[0], parts * taps, offset[2], offset[3]})
+    throw Malformed{fmt::format("its mask is {}, its offsets {}", to_text(call.shape(4)), to_text(offset))};
   const std::int64_t rows = offset[2], columns = offset[3];
   if (taps * rows * columns > most_places) throw Unsupported{"more than 2^24 places"};
   // Where each element of each window is without offsets, so that -1 and 1 are the edges of the input.
   Numbers places;
   for (std::int64_t tap = 0; tap < taps; ++tap)
     for (std::int64_t at = 0; at < rows * columns; ++at) {
-      const std::int64_t i = at / columns * strides[0] - pads[0] + tap / weight[3] * dilations[0];
-      const std::int64_t j = at % columns * strides[1] - pads[1] + tap % weight[3] * dilations[1];
-      places.push_back(double(2 * j + 1) / double(x[3]) - 1);
-      places.push_back(double(2 * i + 1) / double(x[2]) - 1);
+      const auto place = [&](std::size_t d, std::int64_t window, std::int64_t element) {
+        const double whole =
+            double(window) * double(strides[d]) - double(pads[d]) + double(element) * double(dilations[d]);
+        return (2 * whole + 1) / double(x[d + 2]) - 1;
+      };
+      places.push_back(place(1, at % columns, tap % weight[3]));
+      places.push_back(place(0, at / columns, tap / weight[3]));
     }
   Body body(call);
   const auto constant = [&](const Shape& shape, Numbers numbers) {

@@ -84,7 +84,7 @@ def _check_machine(library: Dict[str, Any], shown: str) -> None:
                       "compile a run on a platform of this machine")
 
 
-def _stubs(calls: Mapping[str, Dict[str, Any]], runs_here: Optional[str], threads: int) -> str:
+def _wrappers(calls: Mapping[str, Dict[str, Any]], runs_here: Optional[str], threads: int) -> str:
     """C functions of one type around those of a library, which need not be visible outside of it."""
     text, given = "", {}
     if threads > 1:
@@ -116,7 +116,7 @@ def _linked(folder: str, library: Dict[str, Any], calls: Mapping[str, Dict[str, 
     with tempfile.TemporaryDirectory(prefix="graft-") as made:
         source, shared = os.path.join(made, "calls.c"), os.path.join(made, "calls.so")
         with open(source, "w", encoding="ascii") as file:
-            file.write(_stubs(calls, runs_here, threads))
+            file.write(_wrappers(calls, runs_here, threads))
         command = [_path("cc", cc), "-shared", "-fPIC", "-O2", "-w", "-fno-builtin", "-fno-stack-protector", "-I", folder,
                    "-o", shared, source, *(["-pthread", pool] if threads > 1 else ["-nostdlib"]), code]
         try:

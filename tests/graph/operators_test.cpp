@@ -626,6 +626,13 @@ TEST(Operators, LossesOfClasses) {
     }
 }
 
+TEST(Operators, DeformableConvolutionRefusesAnotherMask) {
+  file::GraphFile graph;
+  graph.input("x", {1, 1, 4, 4}).input("w", {1, 1, 2, 2}).input("o", {1, 8, 3, 3}).input("b", {1}).input("m", {4});
+  graph.node("DeformConv", {"x", "w", "o", "b", "m"}, {"y"}).output("y");
+  EXPECT_TRUE(contains(refusal([&] { folded(file::read(graph, 19), "m.onnx"); }), "its mask is [4], its offsets"));
+}
+
 // Against plain loops: two groups of weights, two of offsets, pads, strides and a mask.
 TEST(Operators, DeformableConvolution) {
   const std::int64_t channels = 4, rows = 5, columns = 6, outputs = 2, window = 2, strides[] = {2, 1};
