@@ -7,10 +7,10 @@
 //
 // Times are the first column written with fractions (17.0 is one) and all after it, or from the column of the platform
 // on if that comes earlier; otherwise the option `times-from` names the first. An empty cell: not measured
-// there. A table with one column of times and others after it needs the option `time`; further options say which
-// columns name the workload, which are parameters, which are ignored (README.md of this folder). A table that
-// `export_table` wrote needs no option: its first column, "graft_workload", names each row's workload, its last one
-// holds the seconds.
+// there. A table with one column of times and others after it needs the option `time`, unless the column's name says
+// that it is one ("time (ms)"); further options say which columns name the workload, which are parameters, which are
+// ignored (README.md of this folder). A table that `export_table` wrote needs no option: its first column,
+// "graft_workload", names each row's workload, its last one holds the seconds.
 #pragma once
 
 #include "datasets/formats/format.h"

@@ -306,15 +306,14 @@ class Choice {
 
   bool has_given_parameters() const { return !import_.option("parameters").empty() || !form_.parameters.empty(); }
 
-  // The only column of times, as an option says, or the rule, or, of JSON, the names; "" if there may be several.
+  // The only column of times, as an option says, or the rule, or its name; "" if there may be several.
   std::string time_column() const {
     if (!import_.option("time").empty()) return std::string(import_.option("time"));
-    if (form_.records == nullptr || !import_.option("times-from").empty()) return "";
+    if (!import_.option("times-from").empty() || is_ours()) return "";
     for (const std::string_view pattern : form_.rule == nullptr ? std::vector<std::string_view>{} : form_.rule->times) {
       if (const int found = column_of(pattern, head_); found >= 0 && use(found) == Use::open)
         return head_[std::size_t(found)];
     }
-    if (!form_.is_json && form_.rule->times.empty()) return "";
     std::vector<int> named, with_unit;
     for (int c = 0; c < count(); ++c) {
       if (use(c) != Use::open || !base::has_word(words(c), of_times) || is_another_measurement(c)) continue;
@@ -322,9 +321,21 @@ class Choice {
       named.push_back(c);
       if (unit_in(head_[std::size_t(c)])) with_unit.push_back(c);
     }
+    if (form_.records == nullptr || (!form_.is_json && form_.rule->times.empty()))
+      return with_unit.size() == 1 && is_without_platforms(with_unit.front()) ? head_[std::size_t(with_unit.front())]
+                                                                              : "";
     const std::vector<int>& found = with_unit.empty() ? named : with_unit;
     if (found.size() == 1) return head_[std::size_t(found.front())];
     throw base::UserError(place_, fmt::format("which column is the time? option time=COLUMN; {}", described()));
+  }
+
+  // Whether no column may hold the times of a platform, as those after the parameters do, in addition to this one.
+  bool is_without_platforms(int time) const {
+    const std::string& platform = import_.settings().platform;
+    if (platform == every_platform || std::find(head_.begin(), head_.end(), platform) != head_.end()) return false;
+    for (int c = time + 1; c < count(); ++c)
+      if (use(c) == Use::open && has_fraction(c) && is_number_only(c) && !is_measured(c)) return false;
+    return true;
   }
 
   // Marks the parameters of the rule that no option gives another use.

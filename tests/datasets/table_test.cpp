@@ -48,6 +48,26 @@ TEST(TableFormat, TimesAreWhereFractionsBeginOrWhereTheyAreSaidToBe) {
   EXPECT_EQ(said.dataset.rows[1].arguments, (std::vector<std::int64_t>{1, 0}));
 }
 
+TEST(TableFormat, TheOnlyColumnNamedAsATimeIsTheTime) {
+  // Also of whole numbers, in front of parameters, and before counters.
+  for (const char* const text : {"a,b,time (ms)\n1,x,3\n1,y,4\n2,x,5\n", "exec_time_ms,a,b\n3,1,x\n4,1,y\n5,2,x\n",
+                                 "a,b,latency [ms],gflops,energy\n1,x,3,9.5,1.5\n1,y,4,8,2.5\n2,x,5,7,0.5\n",
+                                 "a,b,time (ms),time std (ms)\n1,x,3,0.5\n1,y,4,0.25\n2,x,5,0.5\n"}) {
+    const Imported in = imported_text("table", "t.csv", text);
+    EXPECT_EQ(codegen::to_text(*in.dataset.sketches[0]), "sketch t\ncolumns $a{1|2} $b{x|y}\n") << text;
+    EXPECT_EQ(in.dataset.platform, "import:p");
+    ASSERT_EQ(in.dataset.rows.size(), 3u);
+    EXPECT_EQ(in.dataset.rows[1].measurement.seconds, std::vector<double>{4e-3}) << text;
+  }
+  // Not a name without a unit, one of two, one with columns after it that may be platforms, or words.
+  for (const char* const text : {"a,time_steps,q\n1,3,0.5\n", "a,load time (ms),time (ms)\n1,0.5,3\n",
+                                 "a,compile_time_ms,q\n1,3,0.5\n", "a,time (ms),q\n1,fast,0.5\n"})
+    EXPECT_TRUE(contains(refusal_of_table(text), "in:1: no column of times 'p'")) << text << refusal_of_table(text);
+  // A column of the platform's name is its times, as in a table with a column for each.
+  const Imported own = imported_table("t.csv", "a,time (ms),p\n1,3,0.5\n2,4,0.25\n", {{"unit", "s"}});
+  EXPECT_EQ(own.dataset.rows[1].measurement.seconds, std::vector<double>{0.25});
+}
+
 TEST(TableFormat, ManyNumbersStayNumbers) {
   std::string text = "n,p\n";
   for (int i = 0; i < 40; ++i) text += std::to_string(3 * i - 7) + ",0.25\n";
