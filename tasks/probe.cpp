@@ -89,19 +89,52 @@ void read_caches(const std::vector<std::string>& caches, codegen::Target& target
   }
 }
 
+constexpr int illegal_instruction = 128 + SIGILL;
+
 // The result of the program of codegen/machine/cpuinfo.h: bits of its longest vectors, 0 if there are none.
 std::int64_t vector_bits(Board& board, const codegen::Target& target) {
   const auto program = codegen::probe_program(target);
   if (!program) throw base::Failure(program.reason().text);
   const Delivery delivery = board.run(*program, 1, patience, [](const Answer&) {});
   if (!delivery.ended || !delivery.started) throw base::Failure(fmt::format("{}: {}", board.name(), delivery.reason));
-  constexpr int illegal_instruction = 128 + SIGILL, longest = 256;
+  constexpr int longest = 256;
   if (delivery.exit_code == illegal_instruction && delivery.began == 0) return 0;
   const std::int64_t bits = 8 * (delivery.exit_code == 0 ? longest : delivery.exit_code);
   if (delivery.began < 0 || !std::has_single_bit(std::uint64_t(bits)))
     throw base::Failure(fmt::format("{}: the base instructions of {} do not run there: {}", board.name(),
                                     architecture(target), delivery.reason));
   return bits;
+}
+
+// Whether an instruction of each of these extensions of the target runs there.
+bool runs(Board& board, const codegen::Target& target, const std::vector<std::string>& extensions) {
+  const auto program = codegen::extension_program(target, extensions);
+  if (!program) throw base::Failure(program.reason().text);
+  const Delivery delivery = board.run(*program, 1, patience, [](const Answer&) {});
+  if (!delivery.ended || !delivery.started) throw base::Failure(fmt::format("{}: {}", board.name(), delivery.reason));
+  return delivery.exit_code != illegal_instruction || delivery.began != 0;
+}
+
+// Extensions of the target that do not run there.
+std::vector<std::string> not_run(Board& board, const codegen::Target& target) {
+  std::vector<std::string> extensions = codegen::extensions_to_try(target);
+  if (extensions.empty() || runs(board, target, extensions)) return {};
+  std::erase_if(extensions, [&](const std::string& one) { return runs(board, target, {one}); });
+  return extensions;
+}
+
+// What is wrong with the vectors that a prefix runs, for code of the target; "" if nothing is.
+std::string short_vectors(Board& board, const codegen::Target& target) {
+  const std::string machine = architecture(target);
+  if (target.vector_bits == 0 || (machine == "aarch64" && target.vector_bits == 128)) return "";
+  const std::int64_t bits = vector_bits(board, target);
+  if (bits >= target.vector_bits) return "";
+  const std::string remedy = machine == "riscv64"
+                                 ? fmt::format("for qemu: -cpu rv64,v=true,vext_spec=v1.0,vlen={}", target.vector_bits)
+                                 : "choose a runner of such a cpu";
+  return fmt::format("'{}' runs {}, and the target has vectors of {} bits; {}", board.name(),
+                     bits == 0 ? "no such vectors" : fmt::format("vectors of {} bits only", bits), target.vector_bits,
+                     remedy);
 }
 
 // Code for long vectors is for machines whose vectors are that long; without vectors it is scalar. `kinds`: of cores,
@@ -220,9 +253,19 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
                           "it shows neither 'isa : rv64...' (riscv64), 'Features' with asimd (aarch64), 'flags' "
                           "with sse2 (x86_64) nor 'cpu : POWER...' (ppc64le); give the text of /proc/cpuinfo of a "
                           "64-bit Linux, or its ISA string");
-  const codegen::CpuinfoTarget read = codegen::target_of_cpuinfo(machine, text, board.core);
-  const codegen::Target& target = read.target;
-  if (board.ssh.empty()) board.ssh = {"board"};
+  codegen::CpuinfoTarget read = codegen::target_of_cpuinfo(machine, text, board.core);
+  codegen::Target& target = read.target;
+  if (!board.prefix.empty()) {
+    Board runner(board, 0);
+    if (const std::string wrong = short_vectors(runner, target); !wrong.empty()) throw base::UserError("runner", wrong);
+    const std::vector<std::string> lacking = not_run(runner, target);
+    target = codegen::without_extensions(target, lacking);
+    if (!lacking.empty())
+      read.notes.push_back(fmt::format("left out, as {} does not run {}: {}", board.prefix[0],
+                                       lacking.size() == 1 ? "it" : "them", base::join(lacking, ", ")));
+  } else if (board.ssh.empty()) {
+    board.ssh = {"board"};
+  }
   const std::string saw = fmt::format("{} ({}) with vectors of {} bits", machine, target.cpu, target.vector_bits);
   const std::string name = codegen::name_of_cpuinfo(text);
   const std::string comment = fmt::format(
@@ -231,6 +274,27 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
       "its data sheet.\n",
       name.empty() ? "" : " of " + base::one_line(name), saw);
   return {yaml_of(board, target, machine, comment + lines(read.notes)), saw, read.notes};
+}
+
+void require_runs(const Platform& platform) {
+  const Remote* const remote = std::get_if<Remote>(&platform.how);
+  if (remote == nullptr || !remote->ssh.empty()) return;
+  Board board(*remote, 0);
+  std::string wrong;
+  std::vector<std::string> lacking;
+  try {
+    wrong = short_vectors(board, platform.target);
+    if (wrong.empty()) lacking = not_run(board, platform.target);
+  } catch (const base::Failure&) {
+    return;
+  }
+  if (!wrong.empty()) throw base::UserError(platform.name, wrong);
+  if (lacking.empty()) return;
+  throw base::UserError(platform.name,
+                        fmt::format("'{}' does not run {}, which the target has; write in its YAML, under 'target', "
+                                    "features: \"{}\"",
+                                    board.name(), base::join(lacking, ", "),
+                                    codegen::without_extensions(platform.target, lacking).features));
 }
 
 Probed probed_here() {

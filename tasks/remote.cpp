@@ -23,6 +23,7 @@
 #include "codegen/machine/link.h"
 #include "tasks/board.h"
 #include "tasks/expected.h"
+#include "tasks/probe.h"
 
 namespace graft::tasks {
 namespace {
@@ -354,6 +355,7 @@ class RemoteMeasurer : public Measurer {
     if (!(settings.timeout_seconds > 0)) {
       throw base::UserError("timeout_seconds", fmt::format("{:g} is not positive", settings.timeout_seconds));
     }
+    if (std::get<Remote>(platform.how).is_emulated()) require_runs(platform);
     crew_ = std::make_unique<Crew>(std::get<Remote>(platform.how), target_, settings_);
   }
 

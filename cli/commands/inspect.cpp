@@ -75,7 +75,10 @@ Command inspect_command() {
                      "the kernel that takes most of the time)");
         flags->network.declare(options);
         flags->space.declare(options);
-        options.flag("program", flags->program, "the loop program: the run's best, or a random one of the workload");
+        options.flag(
+            "program", flags->program,
+            "the loop program: the run's best (or, where no trial is ok, the first that failed), or a random one of "
+            "the workload");
         options.flag("ir", flags->ir, "its optimised LLVM IR");
         options.flag("assembly", flags->assembly, "its machine code");
         options.flag("features", flags->features, "what a cost model sees of it");

@@ -44,8 +44,6 @@ int probe(const ProbeFlags& flags, Session& session) {
   if (!flags.out.empty()) study::check_output("out", flags.out, study::Writes::text);
   if (!flags.isa.empty() && flags.cpuinfo.empty())
     throw base::UserError("--isa", "goes with --cpuinfo FILE, the text of the board's /proc/cpuinfo");
-  if (!flags.cpuinfo.empty() && !flags.runner.empty() && flags.board.empty())
-    throw base::UserError("--cpuinfo", "nothing is run, so there is no --runner without a board, ssh://HOST");
   const bool pins = flags.core >= 0 && flags.cpuinfo.empty();  // else it chooses a core of the text
   if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || pins))
     throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");

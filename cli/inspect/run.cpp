@@ -23,6 +23,49 @@ Summary summary_of(const std::vector<datasets::Trial>& trials) {
   return summary;
 }
 
+// The first trial of the workload that failed with a program, where none is ok.
+const datasets::Trial& failed_trial(const search::RunContent& run, const codegen::Workload& workload,
+                                    const std::string& what) {
+  for (const datasets::Trial& trial : run.journal.trials)
+    if (trial.program_hash != 0 && trial.candidate.workload == workload) return trial;
+  throw base::UserError(what, fmt::format("no trial of {} has a program", base::shortened(workload.text())));
+}
+
+// The best program of a workload, or else one that failed.
+int inspect_program(const search::RunContent& run, const Summary& summary, const InspectFlags& flags,
+                    Session& session) {
+  if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
+  if (search::is_of_command(run.request))
+    throw base::UserError(flags.what, "the run of a command: its programs are not graft's, and cannot be shown");
+  const codegen::Workload workload =
+      flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
+  const std::optional<study::Answer> best = study::answer_of(run, workload);
+  const tasks::Platform platform =
+      flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
+  if (study::platform_hash(platform) != run.request.at("platform_hash").as_string()) {
+    session.progress.note(fmt::format("{} is described differently today than when this run was made", platform.name));
+  }
+  Output& out = session.output;
+  out.json().set("workload", workload.text());
+  if (!best) {
+    const datasets::Trial& trial = failed_trial(run, workload, flags.what);
+    const std::string_view status = datasets::name_of(trial.measurement.status);
+    out.line(fmt::format("no trial of {} on {} is ok; trial {}, {}: {}", workload.text(), platform.name, trial.index,
+                         status, trial.measurement.reason));
+    out.json().set("trial", trial.index).set("status", std::string(status)).set("reason", trial.measurement.reason);
+    print_program(trial.candidate, "", platform.target, flags, session);
+    return done;
+  }
+  const bool built = !best->pipeline.empty();
+  out.line(fmt::format("best of {} on {}: {} {}{}", workload.text(), platform.name, seconds_text(best->seconds()),
+                       run.request.at("source").as_string() == "modelled" ? "(modelled)" : "",
+                       built ? "built by " + best->pipeline : ""));
+  out.json().set("seconds", best->seconds());
+  if (built) out.json().set("pipeline", best->pipeline);
+  print_program(best->candidate, best->pipeline, platform.target, flags, session);
+  return done;
+}
+
 }  // namespace
 
 int inspect_journal(const InspectFlags& flags, Session& session) {
@@ -53,28 +96,7 @@ int inspect_run(const InspectFlags& flags, Session& session) {
       .set("request", run.request)
       .set("trials", run.journal.trials.size())
       .set("statuses", study::status_counts(run.journal.trials));
-  if (flags.wants_program()) {
-    if (summary.workloads.empty()) throw base::UserError(flags.what, "no trial is recorded yet");
-    if (search::is_of_command(run.request))
-      throw base::UserError(flags.what, "the run of a command: its programs are not graft's, and cannot be shown");
-    const codegen::Workload workload =
-        flags.workload.empty() ? summary.workloads.front() : codegen::parse_workload(flags.workload);
-    const std::optional<study::Answer> best = study::answer_of(run, workload);
-    if (!best) throw base::UserError(flags.what, fmt::format("no trial of {} is ok", base::shortened(workload.text())));
-    const tasks::Platform platform =
-        flags.platform.empty() ? search::platform_of(run) : tasks::platform_named(flags.platform);
-    if (study::platform_hash(platform) != run.request.at("platform_hash").as_string()) {
-      session.progress.note(
-          fmt::format("{} is described differently today than when this run was made", platform.name));
-    }
-    const bool built = !best->pipeline.empty();
-    out.line(fmt::format("best of {} on {}: {} {}{}", workload.text(), platform.name, seconds_text(best->seconds()),
-                         source == "modelled" ? "(modelled)" : "", built ? "built by " + best->pipeline : ""));
-    out.json().set("workload", workload.text()).set("seconds", best->seconds());
-    if (built) out.json().set("pipeline", best->pipeline);
-    print_program(best->candidate, best->pipeline, platform.target, flags, session);
-    return done;
-  }
+  if (flags.wants_program()) return inspect_program(run, summary, flags, session);
   out.line(fmt::format("{}: run of graft {}, {} ({})\n", flags.what, run.request.at("command").as_string(),
                        base::counted(run.journal.trials.size(), "trial"),
                        status_line(study::status_counts(run.journal.trials))));

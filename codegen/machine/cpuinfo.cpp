@@ -402,6 +402,91 @@ void describe_power(const Kind& kind, Target& target) {
   target.vector_registers = 64;
 }
 
+// An instruction of an extension, and of no other that may be missing where this one is there.
+struct Instruction {
+  const char* extension;
+  const char* text;
+};
+constexpr std::array riscv_instructions{
+    Instruction{"zba", "sh1add a0, a0, a0"},
+    Instruction{"zbb", "cpop a0, a0"},
+    Instruction{"zbs", "bset a0, a0, a0"},
+    Instruction{"zbc", "clmulr a0, a0, a0"},
+    Instruction{"zbkb", "pack a0, a0, a0"},
+    Instruction{"zbkc", "clmul a0, a0, a0"},
+    Instruction{"zbkx", "xperm8 a0, a0, a0"},
+    Instruction{"zcb", "c.zext.b a0"},
+    Instruction{"zicond", "czero.eqz a0, a0, a0"},
+    Instruction{"zfa", "fround.s fa0, fa0"},
+    Instruction{"zfhmin", "fcvt.s.h fa0, fa0"},
+    Instruction{"zfh", "fadd.h fa0, fa0, fa0"},
+    Instruction{"zvfhmin", "vsetivli zero, 4, e16, m1, ta, ma\nvfwcvt.f.f.v v8, v16"},
+    Instruction{"zvfh", "vsetivli zero, 4, e16, m1, ta, ma\nvfadd.vv v8, v8, v8"},
+    Instruction{"zvbb", "vsetivli zero, 4, e32, m1, ta, ma\nvcpop.v v8, v8"},
+    Instruction{"zvkb", "vsetivli zero, 4, e32, m1, ta, ma\nvandn.vv v8, v8, v8"},
+    Instruction{"zvbc", "vsetivli zero, 2, e64, m1, ta, ma\nvclmul.vv v8, v8, v8"},
+};
+constexpr std::array arm_instructions{
+    Instruction{"lse", "ldadd w0, w1, [sp]"},
+    Instruction{"fullfp16", "fadd v0.8h, v0.8h, v0.8h"},
+    Instruction{"dotprod", "udot v0.4s, v0.16b, v0.16b"},
+    Instruction{"i8mm", "smmla v0.4s, v0.16b, v0.16b"},
+    Instruction{"bf16", "bfmmla v0.4s, v0.8h, v0.8h"},
+};
+constexpr std::array x86_instructions{
+    Instruction{"f16c", "vcvtph2ps %xmm1, %xmm1"},
+    Instruction{"bmi2", "pextq %rax, %rax, %rax"},
+    Instruction{"avx512vnni", "vpdpbusd %zmm1, %zmm1, %zmm1"},
+    Instruction{"avx512bf16", "vdpbf16ps %zmm1, %zmm1, %zmm1"},
+    Instruction{"avxvnni", "{vex} vpdpbusd %ymm1, %ymm1, %ymm1"},
+};
+
+std::span<const Instruction> instructions_of(const Target& target) {
+  const llvm::Triple triple(target.triple);
+  if (triple.isRISCV64()) return riscv_instructions;
+  if (triple.isAArch64()) return arm_instructions;
+  if (triple.getArch() == llvm::Triple::x86_64) return x86_instructions;
+  return {};
+}
+
+// Both have 12 bytes.
+const std::string line_data = "first: .ascii \"{\\\"graft\\\":1}\\n\"\nsecond: .ascii \"{\\\"begin\\\":0}\\n\"\n";
+
+// Assembly that writes one of them; "" for architectures that graft makes no programs for.
+std::string write_text(const Target& target, std::string_view line) {
+  switch (llvm::Triple(target.triple).getArch()) {
+    case llvm::Triple::riscv64:
+      return fmt::format("li a7, 64\nli a0, 1\nlla a1, {}\nli a2, 12\necall\n", line);
+    case llvm::Triple::aarch64:
+      return fmt::format("mov x8, #64\nmov x0, #1\nadr x1, {}\nmov x2, #12\nsvc #0\n", line);
+    case llvm::Triple::x86_64:
+      return fmt::format("movl $1, %eax\nmovl $1, %edi\nleaq {}(%rip), %rsi\nmovl $12, %edx\nsyscall\n", line);
+    case llvm::Triple::ppc64le:
+      // Position-independent by the address of what follows a call.
+      return fmt::format("bl 1f\n1: mflr 4\naddi 4, 4, {}-1b\nli 0, 4\nli 3, 1\nli 5, 12\nsc\n", line);
+    default:
+      return "";
+  }
+}
+
+// The system call that ends a program with 0.
+std::string leave_text(const Target& target) {
+  switch (llvm::Triple(target.triple).getArch()) {
+    case llvm::Triple::riscv64:
+      return "li a7, 93\nli a0, 0\necall\n";
+    case llvm::Triple::aarch64:
+      return "mov x8, #93\nmov x0, #0\nsvc #0\n";
+    case llvm::Triple::x86_64:
+      return "movl $60, %eax\nmovl $0, %edi\nsyscall\n";
+    default:
+      return "li 0, 1\nli 3, 0\nsc\n";
+  }
+}
+
+base::Reason no_programs(const Target& target) {
+  return {fmt::format("graft makes no programs for boards of {}", target.triple)};
+}
+
 // Runs instead of anything else: no kernel in it.
 base::Result<std::string> assembled(const Target& target, const std::string& text) {
   const auto object = guarded(target, [&] {
@@ -524,52 +609,66 @@ std::string name_of_cpuinfo(const std::string& cpuinfo) {
 }
 
 base::Result<std::string> probe_program(const Target& target) {
-  // Both lines have 12 bytes.
-  const std::string lines = "first: .ascii \"{\\\"graft\\\":1}\\n\"\nsecond: .ascii \"{\\\"begin\\\":0}\\n\"\n";
+  const std::string first = write_text(target, "first"), second = write_text(target, "second");
   switch (llvm::Triple(target.triple).getArch()) {
-    case llvm::Triple::riscv64: {
-      const auto write = [](const char* line) {
-        return fmt::format("li a7, 64\nli a0, 1\nlla a1, {}\nli a2, 12\necall\n", line);
-      };
-      return assembled(target, ".option arch, rv64gc\n" + write("first") +
+    case llvm::Triple::riscv64:
+      return assembled(target, ".option arch, rv64gc\n" + first +
                                    "mul a0, a0, a0\nfcvt.d.l fa0, a0\nfmadd.d fa0, fa0, fa0, fa0\naddi sp, sp, -16\n"
                                    "amoadd.w a0, a0, (sp)\nc.nop\n" +
-                                   write("second") +
+                                   second +
                                    ".option arch, +v\ncsrr a0, vlenb\nvsetivli zero, 4, e32, m1, ta, ma\n"
                                    "vadd.vv v8, v8, v8\nli a7, 93\necall\n" +
-                                   lines);
-    }
-    case llvm::Triple::aarch64: {
-      const auto write = [](const char* line) {
-        return fmt::format("mov x8, #64\nmov x0, #1\nadr x1, {}\nmov x2, #12\nsvc #0\n", line);
-      };
-      return assembled(target, write("first") + "fmla v0.4s, v0.4s, v0.4s\n" + write("second") +
-                                   ".arch_extension sve\ncntb x0\nmov x8, #93\nsvc #0\n" + lines);
-    }
+                                   line_data);
+    case llvm::Triple::aarch64:
+      return assembled(target, first + "fmla v0.4s, v0.4s, v0.4s\n" + second +
+                                   ".arch_extension sve\ncntb x0\nmov x8, #93\nsvc #0\n" + line_data);
     case llvm::Triple::x86_64: {
-      const auto write = [](const char* line) {
-        return fmt::format("movl $1, %eax\nmovl $1, %edi\nleaq {}(%rip), %rsi\nmovl $12, %edx\nsyscall\n", line);
-      };
       const char* const longest =
           target.vector_bits == 512   ? "vpaddb %zmm1, %zmm1, %zmm1\nvfmadd231ps %zmm1, %zmm1, %zmm1\n"
           : target.vector_bits == 256 ? "vpaddb %ymm1, %ymm1, %ymm1\nvfmadd231ps %ymm1, %ymm1, %ymm1\n"
           : target.cpu == "x86-64"    ? ""
                                       : "pcmpgtq %xmm1, %xmm1\n";
-      return assembled(target, write("first") + "addpd %xmm1, %xmm1\n" + write("second") + longest +
+      return assembled(target, first + "addpd %xmm1, %xmm1\n" + second + longest +
                                    fmt::format("movl $60, %eax\nmovl ${}, %edi\nsyscall\n", target.vector_bits / 8) +
-                                   lines);
+                                   line_data);
     }
-    case llvm::Triple::ppc64le: {
-      // Position-independent by the address of what follows a call.
-      const auto write = [](const char* line) {
-        return fmt::format("bl 1f\n1: mflr 4\naddi 4, 4, {}-1b\nli 0, 4\nli 3, 1\nli 5, 12\nsc\n", line);
-      };
-      return assembled(target, write("first") + "xvmaddasp 0, 1, 2\n" + write("second") +
-                                   "xvmaddasp 0, 1, 2\nli 0, 1\nli 3, 16\nsc\n" + lines);
-    }
+    case llvm::Triple::ppc64le:
+      return assembled(
+          target, first + "xvmaddasp 0, 1, 2\n" + second + "xvmaddasp 0, 1, 2\nli 0, 1\nli 3, 16\nsc\n" + line_data);
     default:
-      return base::Reason{fmt::format("graft makes no programs for boards of {}", target.triple)};
+      return no_programs(target);
   }
+}
+
+std::vector<std::string> extensions_to_try(const Target& target) {
+  std::vector<std::string> found;
+  for (const auto& [extension, text] : instructions_of(target))
+    if (missing_feature(target, fmt::format("+{}", extension)).empty()) found.emplace_back(extension);
+  return found;
+}
+
+base::Result<std::string> extension_program(const Target& target, const std::vector<std::string>& extensions) {
+  if (write_text(target, "first").empty()) return no_programs(target);
+  std::string text = write_text(target, "first") + write_text(target, "second");
+  for (const auto& [extension, instruction] : instructions_of(target))
+    if (std::find(extensions.begin(), extensions.end(), extension) != extensions.end())
+      text += fmt::format("{}\n", instruction);
+  return assembled(target, text + leave_text(target) + line_data);
+}
+
+Target without_extensions(Target target, const std::vector<std::string>& extensions) {
+  std::vector<std::string> features;
+  for (const std::string_view feature : base::split(target.features, ',')) {
+    const bool is_left_out = std::find(extensions.begin(), extensions.end(),
+                                       feature.substr(std::min<std::size_t>(1, feature.size()))) != extensions.end();
+    if (!feature.empty() && !is_left_out) features.emplace_back(feature);
+  }
+  for (const std::string& extension : extensions) {
+    target.features = base::join(features, ",");
+    if (missing_feature(target, "+" + extension).empty()) features.push_back("-" + extension);
+  }
+  target.features = base::join(features, ",");
+  return target;
 }
 
 }  // namespace graft::codegen

@@ -43,4 +43,13 @@ std::string name_of_cpuinfo(const std::string& cpuinfo);
 // for other architectures.
 base::Result<std::string> probe_program(const Target& target);
 
+// Extensions of the target, by LLVM's names, that its code may use and machines of its architecture may lack: those
+// that extension_program has an instruction of.
+std::vector<std::string> extensions_to_try(const Target& target);
+// A static executable that writes the lines of probe_program, executes an instruction of each of these extensions of
+// the target, and leaves with 0. A machine that lacks one of them ends it by SIGILL. A Reason as for probe_program.
+base::Result<std::string> extension_program(const Target& target, const std::vector<std::string>& extensions);
+// The target without these extensions, and without those that need them.
+Target without_extensions(Target target, const std::vector<std::string>& extensions);
+
 }  // namespace graft::codegen

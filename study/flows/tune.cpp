@@ -271,8 +271,8 @@ struct TuneSession::State {
   History history;
   Prior prior;
   std::vector<codegen::Candidate> start;
+  tasks::Measurer& measurer;  // may refuse the platform, before there is a folder
   search::RunDirectory run;
-  tasks::Measurer& measurer;
   SearchSession session;
 
   State(TuneRequest asked, SearchResources& resources, base::Monitor& monitor)
@@ -284,9 +284,9 @@ struct TuneSession::State {
             {request.model, request.transfer, request.explorer, folder_of(request), request.seed, request.threads},
             request.platform, resources, monitor)),
         start(first_in_space()),
+        measurer(resources.measurer(request.platform, measure)),
         run(folder_of(request), identity_of(request, prior, history).document(), context_of(request.command_line),
             request.platform.yaml),
-        measurer(resources.measurer(request.platform, measure)),
         session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()}) {
     session.begin(settings(start_of(request, start, history, prior, run, space, session.programs())));
     note_continued(run, monitor);

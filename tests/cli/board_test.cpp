@@ -164,7 +164,61 @@ TEST_F(Board, RefusesWhatSaysNothing) {
     EXPECT_NE(finished.err.find("error: cpuinfo: it shows neither"), std::string::npos) << finished.err;
   }
   EXPECT_NE(graft({"platform", "probe", "--isa", "rv64gc"}).err.find("goes with --cpuinfo"), std::string::npos);
-  EXPECT_EQ(probe(riscv, {"--runner", "qemu-riscv64"}).exit_code, 2);
+}
+
+// What a runner on this machine lacks is left out of the description, and a platform whose code it cannot run is
+// refused before there is a folder, with the line to write.
+TEST_F(Board, IsFittedToItsRunner) {
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const std::string qemu = "qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,zbb=false,vlen=";
+  const base::Finished fitted = probe(riscv, {"--runner", qemu + "256"});
+  EXPECT_EQ(fitted.exit_code, 0) << fitted.err;
+  for (const std::string& said : {fitted.out, fitted.err})
+    EXPECT_NE(said.find("left out, as qemu-riscv64 does not run "), std::string::npos) << said;
+  EXPECT_NE(fitted.out.find("-zbb"), std::string::npos) << fitted.out;
+  base::replace_file(folder / "fitted.yaml", fitted.out);
+  const auto tuned = [&](const std::string& file, const std::string& run) {
+    return graft(quick({"tune", small, "--platform", (folder / file).string(), "--model", "random", "--trials", "2",
+                        "--out", (folder / run).string()}));
+  };
+  EXPECT_EQ(tuned("fitted.yaml", "fitted").exit_code, 0);
+
+  const base::Finished none = probe(riscv, {"--runner", qemu + "128"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_NE(none.err.find("runs vectors of 128 bits only, and the target has vectors of 256 bits"), std::string::npos)
+      << none.err;
+
+  std::string yaml = fitted.out;
+  const std::size_t left_out = yaml.find(",-");
+  yaml.replace(left_out, yaml.find('"', left_out) - left_out, "");
+  base::replace_file(folder / "whole.yaml", yaml);
+  const base::Finished refused = tuned("whole.yaml", "whole");
+  EXPECT_EQ(refused.exit_code, 2) << refused.err;
+  EXPECT_EQ(lines_in(refused.err), 1u) << refused.err;
+  EXPECT_NE(refused.err.find("' does not run zbb"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find(", which the target has; write in its YAML, under 'target', features: \""),
+            std::string::npos)
+      << refused.err;
+  EXPECT_FALSE(fs::exists(folder / "whole"));
+}
+
+// Where every program crashed, one of them can be looked at.
+TEST_F(Board, ShowsAProgramThatCrashed) {
+  base::replace_file(folder / "dies.yaml",
+                     "name: board\ntarget:\n  triple: riscv64-unknown-linux-gnu\n  cpu: generic-rv64\n"
+                     "  features: \"+m,+a,+f,+d,+c\"\n  vector_bits: 0\n  vector_registers: 32\nremote:\n"
+                     "  prefix: [sh, -c, 'echo \"{\\\"graft\\\":1}\"; echo \"{\\\"begin\\\":0}\"; kill -ILL $$']\n");
+  const std::string run = (folder / "run").string();
+  const base::Finished tuned = graft(quick({"tune", small, "--platform", (folder / "dies.yaml").string(), "--model",
+                                            "random", "--trials", "2", "--out", run}));
+  EXPECT_EQ(tuned.exit_code, 1) << tuned.err;
+  const base::Document shown = json_of({"inspect", run, "--program", "--assembly"});
+  EXPECT_EQ(shown.at("status").as_string(), "crashed");
+  EXPECT_EQ(shown.at("trial").as_integer(), 0);
+  EXPECT_NE(shown.at("reason").as_string().find("signal 4"), std::string::npos);
+  EXPECT_NE(shown.at("assembly").as_string().find("graft_run"), std::string::npos);
+  EXPECT_NE(graft({"inspect", run, "--program"}).out.find("is ok; trial 0, crashed: ended by signal 4"),
+            std::string::npos);
 }
 
 TEST_F(Board, DataSheetsAreGoodPlatforms) {

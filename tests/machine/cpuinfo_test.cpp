@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -61,9 +62,8 @@ std::ostream& operator<<(std::ostream& stream, const Met& met) {
   return stream << met.code << " after " << met.out;
 }
 
-// What the program says under a command, and how it ends.
-Met met(const std::vector<std::string>& prefix, const Target& target) {
-  const auto program = probe_program(target);
+// What a program says under a command, and how it ends.
+Met met(const std::vector<std::string>& prefix, const base::Result<std::string>& program) {
   if (!program) return {program.reason().text, -1};
   const base::Folder folder;
   const auto path = folder / "program";
@@ -73,6 +73,10 @@ Met met(const std::vector<std::string>& prefix, const Target& target) {
   command.push_back(path.string());
   const base::Finished finished = base::run_process(command, std::chrono::seconds(20));
   return {finished.out, finished.signal != 0 ? 128 + finished.signal : finished.exit_code};
+}
+
+Met met(const std::vector<std::string>& prefix, const Target& target) {
+  return met(prefix, probe_program(target));
 }
 
 const std::string started = "{\"graft\":1}\n", went_on = started + "{\"begin\":0}\n";
@@ -97,6 +101,62 @@ TEST(Cpuinfo, TheVectorsOfThisHostRun) {
   EXPECT_EQ(met({"qemu-x86_64", "-cpu", "Nehalem"}, described("x86_64", v3)), Met({went_on, 128 + SIGILL}));
   EXPECT_EQ(met({"qemu-x86_64", "-cpu", "Nehalem"}, described("x86_64", "flags : sse4_2 ssse3 popcnt cx16")),
             Met({went_on, 16}));
+}
+
+TEST(Cpuinfo, EachExtensionHasAnInstructionThatLlvmKnows) {
+  const Target riscv = described("riscv64",
+                                 "isa : rv64gcv_zba_zbb_zbs_zbc_zbkb_zbkc_zbkx_zcb_zicond_zfa_zfhmin_zfh_zvfhmin_zvfh_"
+                                 "zvbb_zvkb_zvbc\n");
+  EXPECT_EQ(extensions_to_try(riscv).size(), 17u);
+  Target arm = described("aarch64", "");
+  arm.features = "+lse,+fullfp16,+dotprod,+i8mm,+bf16";
+  EXPECT_EQ(extensions_to_try(arm).size(), 5u);
+  Target x86 = described("x86_64", "");
+  x86.cpu = "x86-64-v4";
+  x86.features = "+avx512vnni,+avx512bf16,+avxvnni";
+  EXPECT_EQ(extensions_to_try(x86).size(), 5u);
+  for (const Target& target : {riscv, arm, x86})
+    for (const std::string& extension : extensions_to_try(target)) {
+      const auto program = extension_program(target, {extension});
+      EXPECT_TRUE(program.ok()) << extension << ": " << program.reason().text;
+    }
+  EXPECT_TRUE(extensions_to_try(described("riscv64", "isa : rv64gc\n")).empty());
+  EXPECT_TRUE(extensions_to_try(described("ppc64le", "")).empty());
+}
+
+TEST(Cpuinfo, ExtensionsAreAskedOfTheMachine) {
+  if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
+  const Target riscv = described("riscv64", "isa : rv64gcv_zba_zbb_zbs_zbc\n");
+  const std::string cpu = "rv64,v=true,vext_spec=v1.0,vlen=128";
+  const Met fine{went_on, 0}, illegal{went_on, 128 + SIGILL};
+  for (const std::string& extension : extensions_to_try(riscv)) {
+    const auto program = extension_program(riscv, {extension});
+    EXPECT_EQ(met({"qemu-riscv64", "-cpu", cpu}, program), fine) << extension;
+    EXPECT_EQ(met({"qemu-riscv64", "-cpu", cpu + "," + extension + "=false"}, program), illegal) << extension;
+  }
+  EXPECT_EQ(met({"qemu-riscv64", "-cpu", cpu}, extension_program(riscv, extensions_to_try(riscv))), fine);
+  Target arm = described("aarch64", "");
+  arm.features = "+dotprod";
+  EXPECT_EQ(met({"qemu-aarch64", "-cpu", "max"}, extension_program(arm, {"dotprod"})), fine);
+  EXPECT_EQ(met({"qemu-aarch64", "-cpu", "cortex-a72"}, extension_program(arm, {"dotprod"})), illegal);
+}
+
+TEST(Cpuinfo, ExtensionsAreLeftOut) {
+  Target target;
+  target.triple = "riscv64-unknown-linux-gnu";
+  target.cpu = "spacemit-x60";  // brings zicond, and zfh, which needs zfhmin
+  target.features = "+zba,+zfh";
+  target.vector_bits = 256;
+  const Target without = without_extensions(target, {"zicond", "zfhmin", "zfh"});
+  EXPECT_EQ(without.features, "+zba,-zicond,-zfhmin");
+  const std::vector<std::string> left = extensions_to_try(without);
+  for (const char* const extension : {"zicond", "zfhmin", "zfh", "zvfh"})
+    EXPECT_EQ(std::count(left.begin(), left.end(), extension), 0) << extension;
+  EXPECT_EQ(std::count(left.begin(), left.end(), "zbb"), 1);
+  target.cpu = "generic-rv64";
+  target.features = "+v,+zba,+zvl256b";
+  EXPECT_EQ(without_extensions(target, {"zba"}).features, "+v,+zvl256b");
+  EXPECT_EQ(without_extensions(target, {}), target);
 }
 
 }  // namespace
