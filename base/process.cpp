@@ -118,7 +118,8 @@ struct Wiring {
   std::int64_t address_space_bytes = 0;
 };
 
-// Between fork and exec, in a copy of a process with other threads: only async-signal-safe calls, no allocation.
+// Between vfork and exec, in the memory of a process with other threads: only async-signal-safe calls, no allocation. No
+// signal is taken before its handler is the standard one: the thread that forks blocks all of them.
 [[noreturn]] void become(char* const* argv, const Wiring& wiring, int error_pipe, pid_t parent) {
   const auto give_up = [](int pipe) {
     const int error = errno;
@@ -179,7 +180,7 @@ pid_t start(const std::vector<std::string>& argv, const Wiring& wiring) {
   const pid_t parent = ::getpid();
   const int error_pipe = error_out.get();
   Forker::run([&] {
-    process = ::fork();
+    process = ::vfork();  // fork copies the tables of all memory that a search holds: 9 ms of a gigabyte
     if (process == 0) become(arguments.data(), wiring, error_pipe, parent);
     if (process < 0) error = errno;
   });
