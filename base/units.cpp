@@ -191,6 +191,37 @@ bool has_word(const std::vector<std::string>& words, std::span<const std::string
   });
 }
 
+std::string_view in_brackets(std::string_view name) {
+  name = trim(name);
+  const std::size_t open = name.find_last_of("([");
+  if (open == std::string_view::npos || !(name.ends_with(')') || name.ends_with(']'))) return "";
+  return trim(name.substr(open + 1, name.size() - open - 2));
+}
+
+std::optional<std::string> unit_in_name(std::string_view name, std::string_view quantity, bool is_sure) {
+  name = trim(name);
+  const auto fits = [&](std::string_view word) {
+    const std::optional<Unit> unit = unit_named(word);
+    const bool is_letter = word.size() == 1 && word != "s" && word != "J" && word != "W";
+    return unit && !is_letter && (quantity.empty() || unit->quantity == quantity);
+  };
+  if (const std::string_view inside = in_brackets(name); fits(inside)) return std::string(inside);
+  std::vector<std::string> words = words_of_name(name);
+  const auto is_said = [&](std::string_view word) {
+    const bool is_abbreviation = word == "s" || (word.ends_with('s') && word.size() <= 3);
+    const bool is_alone = words.size() == 1;
+    return fits(word) && (!is_abbreviation || (is_alone ? word != "s" : is_sure));
+  };
+  const std::string_view last = fits(name) ? name : name.substr(name.find_last_of("_ -([.") + 1);
+  if (is_said(last)) return std::string(last);
+  // Words are in lower case, which units other than those of times are not. "second" before others is a number.
+  std::reverse(words.begin(), words.end());
+  for (const std::string& word : words) {
+    if (quantity == "s" && is_said(word) && (word != "second" || &word == &words.front())) return word;
+  }
+  return std::nullopt;
+}
+
 bool says_more_is_better(std::string_view name) {
   return name.find('%') != std::string_view::npos || name.find("/s") != std::string_view::npos ||
          name.find("per_s") != std::string_view::npos || has_word(words_of_name(name), of_more_is_better);

@@ -30,6 +30,14 @@ bool is_unit_of_time(std::string_view word);
 std::vector<std::string> words_of_name(std::string_view name);
 bool has_word(const std::vector<std::string>& words, std::span<const std::string_view> known);
 
+// The unit that the name of a column or measure says, as it is written: "duration (us)", "time[ms]", "exec_time_ms",
+// "time_ms_mean", "GFLOPS", "seconds". Of `quantity` alone, or of any if that is "". `is_sure`: it is known that the
+// name is of such a measure; otherwise abbreviations count only if they are the whole name: "ms" may be a part of
+// something else.
+std::optional<std::string> unit_in_name(std::string_view name, std::string_view quantity, bool is_sure);
+// What is in brackets at the end of a name; "" if nothing is.
+std::string_view in_brackets(std::string_view name);
+
 // Whether the name of a column or measure says that more of it is better.
 bool says_more_is_better(std::string_view name);
 

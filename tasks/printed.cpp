@@ -178,20 +178,6 @@ bool goes_on(const std::vector<double>& before, const std::vector<double>& after
                                                      [](double a, double b) { return a == b || a + 1 == b; });
 }
 
-// The unit at the end of a name: "time_ms", "elapsed (us)", "GFLOPS"; its text.
-std::string text_of_unit(std::string_view name) {
-  if (name.ends_with(')') || name.ends_with(']')) name.remove_suffix(1);
-  return std::string(base::unit_named(name) ? name : name.substr(name.find_last_of("_ -([.") + 1));
-}
-
-std::optional<base::Unit> unit_of_name(std::string_view name, bool is_time) {
-  const std::string text = text_of_unit(name);
-  const std::optional<base::Unit> unit = base::unit_named(text);
-  const bool is_letter = text.size() == 1 && (text != "s" || text == name) && text != "J" && text != "W";
-  if (!unit || is_letter || (is_time && unit->quantity != "s")) return std::nullopt;
-  return unit;
-}
-
 }  // namespace
 
 bool is_name_character(char c) {
@@ -277,7 +263,9 @@ struct PrintedMeasure::Candidate {
 PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool is_time)
     : name_(parted(text, field).first, field), is_time_(is_time) {
   unit_text_ = parted(text, field).second;
-  if (!name_.is_regex()) name_unit_ = unit_of_name(name(), is_time);
+  const std::optional<std::string> in_name =
+      name_.is_regex() ? std::nullopt : base::unit_in_name(name(), is_time ? "s" : "", true);
+  if (in_name) name_unit_ = base::unit_named(*in_name);
   if (is_time && !name_.is_regex() && base::says_more_is_better(name()))
     throw base::UserError(
         field, fmt::format("'{}' is a measure of which more is better, it seems: say it with maximize (or minimize)",
@@ -291,7 +279,7 @@ PrintedMeasure::PrintedMeasure(const std::string& text, const char* field, bool 
     throw base::UserError(field, fmt::format("the name '{}' says another unit than '{}'", base::shortened(name()),
                                              base::shortened(unit_text_)));
   if (name_unit_) unit_ = name_unit_;
-  if (name_unit_ && unit_text_.empty()) unit_text_ = text_of_unit(name());
+  if (in_name && unit_text_.empty()) unit_text_ = *in_name;
   if (!unit_ && is_time) unit_ = base::Unit{"s", 1};
 }
 
@@ -447,8 +435,8 @@ void PrintedMeasure::put_unit(Candidate& candidate) const {
   }
 }
 
-// The places of the name as it is written, or, without any, in another case; of these the ones without more of a name
-// before it, if there are others; and of these the ones without a unit in the name.
+// The places of the name without more of a name before it, or, without any, all; if these are of one name, the ones as
+// it is written, if there are others in another case, and of these the ones without a unit in the name.
 std::vector<const PrintedMeasure::Candidate*> PrintedMeasure::chosen_of(const std::vector<Candidate>& candidates,
                                                                         std::string& note) const {
   std::vector<const Candidate*> chosen;
@@ -460,12 +448,13 @@ std::vector<const PrintedMeasure::Candidate*> PrintedMeasure::chosen_of(const st
                        shown((*left_out)->line));
     chosen.erase(left_out, chosen.end());
   };
-  keep([](const Candidate* each) { return each->rank < PrintedName::other_case; });
   keep([](const Candidate* each) { return each->label.text.empty(); });
   const bool has_one_label = std::all_of(chosen.begin(), chosen.end(), [&](const Candidate* each) {
     return each->label.text == chosen.front()->label.text;
   });
-  if (has_one_label) keep([](const Candidate* each) { return each->rank == 0; });
+  if (!has_one_label) return chosen;
+  keep([](const Candidate* each) { return each->rank < PrintedName::other_case; });
+  keep([](const Candidate* each) { return each->rank == 0; });
   return chosen;
 }
 

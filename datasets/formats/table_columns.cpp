@@ -60,24 +60,13 @@ constexpr std::string_view of_units[] = {"unit", "units"};
 constexpr std::string_view of_trials[] = {"number", "trial", "trials", "id",    "index", "idx",        "no",   "nr",
                                           "uid",    "uuid",  "job",    "jobid", "row",   "evaluation", "hash", "runid"};
 constexpr std::string_view of_moments[] = {"timestamp", "datetime", "date"};
-// "duration (us)", "time[ms]", "exec_time_ms" and "seconds" name their unit; parentheses may hold another word.
+
+// The unit of times in the name of a column.
 std::optional<std::string> unit_in(std::string_view name) {
-  name = base::trim(name);
-  std::optional<std::string> in_parentheses;
-  const std::size_t open = name.find_last_of("([");
-  if (open != std::string_view::npos && (name.ends_with(')') || name.ends_with(']'))) {
-    in_parentheses = base::trim(name.substr(open + 1, name.size() - open - 2));
-    if (base::is_unit_of_time(*in_parentheses)) return in_parentheses;
-  }
   const std::vector<std::string> words = base::words_of_name(name);
-  // Abbreviations may be something else in the name of a platform.
   const bool is_of_times = base::has_word(words, of_times) || base::has_word(words, of_statistics);
-  for (const std::string& word : words) {
-    if (!base::is_unit_of_time(word)) continue;
-    const bool is_abbreviation = word == "s" || (word.ends_with('s') && word.size() <= 3);
-    if (!is_abbreviation || is_of_times || (words.size() == 1 && word != "s")) return word;
-  }
-  return in_parentheses;
+  const std::optional<std::string> unit = base::unit_in_name(name, "s", is_of_times);
+  return unit && base::is_unit_of_time(*unit) ? unit : std::nullopt;
 }
 
 }  // namespace
@@ -245,9 +234,7 @@ class Choice {
     if (is_another_measurement(column)) return true;
     if (is_ours()) return false;
     const std::string& name = head_[std::size_t(column)];
-    const std::optional<std::string> unit = unit_in(name);
-    const bool is_of_times = base::has_word(words(column), of_times);
-    const bool has_unit = unit && base::is_unit_of_time(*unit);
+    const bool is_of_times = base::has_word(words(column), of_times), has_unit = unit_in(name).has_value();
     if (is_of_times && has_unit && is_number_only(column)) return true;
     return has_fraction(column) && (is_of_times || has_unit || base::says_more_is_better(name));
   }
@@ -618,7 +605,7 @@ class Choice {
       return time;
     }
     const std::optional<std::string> in_head = is_platform ? std::nullopt : unit_in(name);
-    if (in_head && base::is_unit_of_time(*in_head)) {
+    if (in_head) {
       time.unit = *in_head;
       time.seconds = sign * base::seconds_per(*in_head, place_);
       if (!said.empty() && sign * base::seconds_per(said, "option unit") != time.seconds) {
@@ -626,11 +613,11 @@ class Choice {
       }
       return time;
     }
-    if (in_head && said.empty()) {
+    if (const std::string_view inside = base::in_brackets(name); !is_platform && !inside.empty() && said.empty()) {
       throw base::UserError(place_, fmt::format("'{}' of column '{}' is not a known unit of time; say the unit: "
                                                 "option unit=s (or ms, us, ns), or, where more is better, option "
                                                 "higher-is-better=yes",
-                                                *in_head, name));
+                                                inside, name));
     }
     if (const std::string_view known = unit_of_rule(name); !known.empty() && said.empty()) {
       time.unit = known;

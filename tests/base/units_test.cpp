@@ -53,6 +53,42 @@ TEST(Units, AreReadByTheirNames) {
   }
 }
 
+TEST(Units, NamesSayThem) {
+  struct Case {
+    const char *name, *quantity;
+    bool is_sure;
+    std::optional<std::string> unit;
+  };
+  for (const auto& [name, quantity, is_sure, unit] :
+       std::initializer_list<Case>{{"duration (us)", "s", false, "us"},
+                                   {"time[ms]", "s", false, "ms"},
+                                   {"exec_time_ms", "s", true, "ms"},
+                                   {"time_ms_mean", "s", true, "ms"},
+                                   {"timeMs", "s", true, "ms"},
+                                   {"milliseconds", "s", false, "milliseconds"},
+                                   {"total milliseconds per call", "s", false, "milliseconds"},
+                                   {"ms", "s", false, "ms"},
+                                   {"ms", "s", true, "ms"},
+                                   {"s", "s", true, {}},
+                                   {"time_s", "s", true, "s"},
+                                   {"board_ms", "s", false, {}},  // may be the name of a board
+                                   {"board_ms", "s", true, "ms"},
+                                   {"second_pass_time", "s", true, {}},
+                                   {"second_pass_time_ms", "s", true, "ms"},
+                                   {"pass (second)", "s", true, "second"},
+                                   {"time (lower is better)", "s", true, {}},
+                                   {"time (cycles)", "s", true, {}},
+                                   {"time (cycles)", "", true, "cycles"},
+                                   {"GFLOPS", "", true, "GFLOPS"},
+                                   {"bandwidth [GB/s]", "", true, "GB/s"},
+                                   {"energy_mJ", "", true, "mJ"},
+                                   {"energy_J", "", true, "J"},
+                                   {"tile_b", "", true, {}},
+                                   {"ms_peak_GB", "", true, "GB"},
+                                   {"", "", true, {}}})
+    EXPECT_EQ(unit_in_name(name, quantity, is_sure), unit) << name;
+}
+
 TEST(Units, OtherWordsAreNone) {
   for (const char* name :
        {"", "min", "m", "MS", "Ms", "x", "ok", "ms/s", "/s", "s/s", "GB/ms", "loops5", "hop", "mB", "time", "total"})
