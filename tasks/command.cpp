@@ -476,17 +476,21 @@ class CommandMeasurer final : public Measurer {
 
   // By the program that keeps running.
   Outcome answered(const codegen::Candidate& candidate, base::Monitor& monitor) {
-    if (partner_ == nullptr || !partner_->alive()) {
-      partner_ = start(run_.filled({}, folder_.path().string()));
-      unread_.clear();
-    }
+    constexpr std::chrono::milliseconds at_once(1), soon(20), late(1000);
     Ended heard;
     heard.out = std::exchange(unread_, {});
+    if (!says_requests_ && partner_ != nullptr) listen(heard, at_once, monitor);
+    const bool is_first = partner_ == nullptr || !partner_->alive();
+    if (is_first) {
+      partner_ = start(run_.filled({}, folder_.path().string()));
+      heard = {};
+    }
     if (const std::optional<std::string> early = next_answer(heard.out))
       out_of_step("prints before it is asked", *early);
     std::optional<std::string> answer;
     base::Exchange exchange = listening(heard, monitor);
     const std::string question = question_of(candidate) + "\n";
+    const Clock::time_point asked = Clock::now();
     exchange.input = question;
     exchange.input_ends = false;
     exchange.done = [&] {
@@ -508,7 +512,10 @@ class CommandMeasurer final : public Measurer {
       partner_.reset();  // it may go on to print the answer
       return failed(Status::crashed, last_line(error.what()));
     }
-    if (!says_requests_) listen(heard, monitor);
+    // A program that prints two lines does so from the first request on, the second one as a rule no later after the
+    // first than that is after the request.
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - asked);
+    if (!says_requests_) listen(heard, is_first ? std::clamp(took, soon, late) : soon, monitor);
     if (const std::optional<std::string> second = next_answer(heard.out))
       out_of_step("prints a second line for a request", *second);
     unread_ = std::move(heard.out);
@@ -544,11 +551,11 @@ class CommandMeasurer final : public Measurer {
       out_of_step(fmt::format("does not answer for {}", space_.to_document(candidate).to_json()), line);
   }
 
-  // What a program prints after an answer that does not say its request.
-  void listen(Ended& heard, base::Monitor& monitor) {
+  // What a program prints that does not say which request it answers, until it is quiet for so long.
+  void listen(Ended& heard, std::chrono::milliseconds quiet, base::Monitor& monitor) {
     base::Exchange exchange = listening(heard, monitor);
     exchange.input_ends = false;
-    exchange.quiet = std::chrono::milliseconds(20);
+    exchange.quiet = quiet;
     exchange.done = [&] { return heard.out.find('\n') != std::string::npos; };
     if (partner_->exchange(exchange, until(deadline()))) partner_.reset();
   }

@@ -268,10 +268,11 @@ done
   EXPECT_EQ(measured(persistent, "memory").reason, "ended without an answer");
 }
 
-// What the program does with each request, and the message that its second answer leads to.
+// What the program does with each request, and the message that its second answer leads to. After the answer `pause`
+// the next request waits.
 TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
   const codegen::ParameterSpace modes = space();
-  const auto said = [&](const std::string& does) -> std::string {
+  const auto said = [&](const std::string& does, int pause = 0) -> std::string {
     std::ofstream(folder_ / "answers.sh") << "while read -r line; do\n"
                                           << "r=${line#*request\\\":}; r=${r%%,*}; c=${line#*configuration\\\":}; "
                                              "c=${c%%\\}*}\\}\n"
@@ -289,6 +290,7 @@ TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
           [&](const Measured& one) {
             all += one.measurement.status == Status::ok ? fmt::format("{};", one.measurement.seconds.front())
                                                         : one.measurement.reason + ";";
+            if (--pause == 0) std::this_thread::sleep_for(std::chrono::milliseconds(600));
           },
           monitor);
     } catch (const base::Failure& failure) {
@@ -301,6 +303,13 @@ TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
   EXPECT_EQ(said(R"(echo "{\"seconds\":$r}")"), "1;2;3;");
   const std::string twice = "the persistent program prints a second line for a request: ";
   EXPECT_EQ(said(R"(printf "{\"seconds\":$r}\n{\"seconds\":9}\n")").substr(0, twice.size()), twice);
+  // Some time after the first one.
+  EXPECT_EQ(said(R"(sleep 0.5; echo "{\"seconds\":$r}"; sleep 0.1; echo "{\"seconds\":9}")").substr(0, twice.size()),
+            twice);
+  const std::string unasked = "1;2;the persistent program prints before it is asked: ";
+  EXPECT_EQ(said(R"(echo "{\"seconds\":$r}"; [ $r = 2 ] && { sleep 0.2; echo "{\"seconds\":9}"; })", 2)
+                .substr(0, unasked.size()),
+            unasked);
   // At once, or after the next request.
   const std::string numbered =
       said(R"(echo "{\"request\":$r,\"seconds\":$r}"; echo "{\"request\":$r,\"seconds\":$r}")");
