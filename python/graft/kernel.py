@@ -26,13 +26,18 @@ _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
 _KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
            "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
+# Types of models that have less or other values than those of the code. Booleans are bytes of 0 and 1.
+_DECLARED = {"bool": np.bool_, "int16": np.int16, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64}
 # Of a target's triple, by what Python calls a machine.
 _ARCHITECTURES = {"AMD64": "x86_64", "arm64": "aarch64", "ppc64le": "powerpc64le"}
 
 
-def _dtype_of(tensor: Dict[str, Any]) -> "np.dtype[Any]":
-    """Of booleans, bytes of 0 and 1, numpy's own type."""
-    return np.dtype(np.bool_ if tensor.get("declared") == "bool" else _DTYPES[tensor["dtype"]])
+def _parameter_of(tensor: Dict[str, Any], role: str, alignment: int) -> "Parameter":
+    """Of a network, with the type that its model declares."""
+    memory = np.dtype(_DTYPES[tensor["dtype"]])
+    declared = np.dtype(_DECLARED.get(tensor.get("declared", ""), memory))
+    return Parameter(tensor["name"], role, declared, tuple(tensor["shape"]), "", tensor.get("alignment", alignment),
+                     memory if memory.itemsize != declared.itemsize else None)
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,11 @@ class Parameter:
     shape: Tuple[int, ...]
     layout: str = ""  # how the shape stores the workload's tensor; "": as the workload says
     alignment: int = 64  # in bytes, of memory that is used as it is
+    memory: "Optional[np.dtype[Any]]" = None  # what the code has in place of dtype: arrays are converted
+
+    @property
+    def _stored(self) -> "np.dtype[Any]":
+        return self.dtype if self.memory is None else self.memory
 
 
 def _path(name: str, given: Any) -> str:
@@ -219,7 +229,7 @@ class _Callable:
 
         return _Caller(self._code,
                        [("graft_" + name, [place(each) for each in call["arguments"]]) for name, call in steps],
-                       [(each.name, each.role == "output", each.dtype, each.shape, each.alignment)
+                       [(each.name, each.role == "output", each._stored, each.shape, each.alignment)
                         for each in parameters],
                        [*(array.ctypes.data for array in there.values()), budget_ns], list(blocks.values()), number,
                        list(there.values()))
@@ -229,7 +239,8 @@ class _Callable:
 
     def _use(self, taken: Tuple[Parameter, ...], caller: _Caller) -> None:
         self._taken, self._caller = taken, caller
-        self._call = caller.call
+        has_others = any(each.memory is not None for each in (*taken, *self._written))
+        self._call = (lambda *_: NotImplemented) if has_others else caller.call
 
     def _array(self, parameter: Parameter, given: Any) -> _Array:
         """As an array of numpy that shares the memory; an error for one of another type or shape."""
@@ -254,7 +265,8 @@ class _Callable:
             np.asarray(array).view(parameter.dtype)
 
     def _is_direct(self, parameter: Parameter, array: _Array) -> bool:
-        return array.flags.c_contiguous and array.ctypes.data % parameter.alignment == 0
+        is_aligned = array.flags.c_contiguous and array.ctypes.data % parameter.alignment == 0
+        return parameter.memory is None and is_aligned
 
     def _matched(self, wanted: Sequence[Parameter], arrays: Sequence[Any], named: Mapping[str, Any]) -> List[_Array]:
         """Arrays in the order of these parameters, as the code can read them."""
@@ -274,7 +286,7 @@ class _Callable:
         for parameter in wanted:
             array = self._array(parameter, given[parameter.name])
             if not self._is_direct(parameter, array):
-                copied = self._new(parameter.shape, parameter.dtype)
+                copied = self._new(parameter.shape, parameter._stored)
                 copied[...] = array
                 array = copied
             found.append(array)
@@ -290,6 +302,12 @@ class _Callable:
                 raise Mistake(f"{self.name}: {parameter.name}: the array cannot be written")
         return results
 
+    def _declared(self, results: Any) -> Any:
+        """Outputs of the code in their dtype: the lower bytes of integers that have more there."""
+        arrays = [array if each.memory is None else array.astype(each.dtype)
+                  for each, array in zip(self._written, results if isinstance(results, tuple) else (results,))]
+        return tuple(arrays) if isinstance(results, tuple) else arrays[0]
+
     def _called(self, arrays: Tuple[Any, ...], named: Dict[str, Any], out: Any) -> Any:
         """What the extension does not do itself: arrays that are converted, copied or refused."""
         is_input = any(each.name == "out" for each in self._taken) and len(arrays) + len(named) < len(self._taken)
@@ -297,14 +315,14 @@ class _Callable:
             named, out = {**named, "out": out}, None
         read = self._matched(self._taken, arrays, named)
         if out is None:
-            return self._call(tuple(read), None, None)
+            return self._declared(self._caller.call(tuple(read), None, None))
         results = self._outputs(out)
         written: List[_Array] = []
         for parameter, result in zip(self._written, results):
             overlaps = any(np.may_share_memory(result, each) for each in (*read, *written))
             in_place = self._is_direct(parameter, result) and not overlaps
-            written.append(result if in_place else self._new(parameter.shape, parameter.dtype))
-        self._call(tuple(read), None, tuple(written))
+            written.append(result if in_place else self._new(parameter.shape, parameter._stored))
+        self._caller.call(tuple(read), None, tuple(written))
         for result, buffer in zip(results, written):
             if result is not buffer:
                 result[...] = buffer
@@ -326,6 +344,9 @@ class _Callable:
         wanted = (*self._taken, *self._written)
         found = [self._array(parameter, array) for parameter, array in zip(wanted, arrays)]
         for parameter, array in zip(wanted, found):
+            if parameter.memory is not None:
+                raise Mistake(f"{self.name}: {parameter.name}: {parameter.dtype} is converted to {parameter.memory}, "
+                              "which bind() cannot do, call it without")
             if not self._is_direct(parameter, array):
                 raise Mistake(f"{self.name}: {parameter.name}: not contiguous or not aligned to {parameter.alignment} bytes, "
                               "give a copy")
@@ -504,8 +525,7 @@ class Network(_Callable):
             name: content for name, content in source.items() if name != self._is["weights"]}
         self._shown, self._threads, self._cc = shown, threads, cc
         self._taken, self._written = (
-            tuple(Parameter(each["name"], role, _dtype_of(each), tuple(each["shape"]), "",
-                            each.get("alignment", self._alignment)) for each in self._is[role + "s"])
+            tuple(_parameter_of(each, role, self._alignment) for each in self._is[role + "s"])
             for role in ("input", "output"))
         self._use(self._taken, self._made_caller([("run", self._is["run"])], (*self._taken, *self._written),
                                                  {"weights": self._weights}, {"arena": self._is["arena_bytes"]},

@@ -75,6 +75,40 @@ class Network(InFolder):
         _, z = self.made(outputs=outputs)(np.array([[0, 0], [0, 0]], np.float32))
         self.assertEqual(z.dtype, np.bool_)
 
+    def test_types_of_the_model_are_those_of_the_arrays(self):
+        for declared, dtype in [("int16", np.int16), ("uint16", np.uint16), ("uint32", np.uint32)]:
+            stored = {"dtype": "i64" if declared == "uint32" else "i32", "declared": declared}
+            network = self.made(outputs=[{"name": "y", "argument": "y", "dtype": "f32", "shape": [2, 2]},
+                                         {"name": "z", "argument": "z", **stored,
+                                          "shape": [2 if declared == "uint32" else 4]}])
+            x = np.array([[-40000, 1], [2, 3]], np.float32)
+            _, z = network(x)
+            self.assertEqual((z.dtype, network.outputs[1].dtype), (dtype, dtype))
+            wide = 2 * (x.ravel() + np.arange(4)).astype(np.int32)
+            wanted = wide.view(np.int64) if declared == "uint32" else wide
+            np.testing.assert_array_equal(z, wanted.astype(dtype))
+            np.testing.assert_array_equal(network.run(["z"], {"in/1": x})[0], z)
+            out = np.empty((2, 2), np.float32), np.empty(z.shape, dtype)
+            self.assertIs(network(x, out=out)[1], out[1])
+            np.testing.assert_array_equal(out[1], z)
+            with self.assertRaisesRegex(graft.Mistake, "z: .*int.* is converted to int.*, which bind"):
+                network.bind(x, *out)
+            with self.assertRaisesRegex(graft.WrongType, "z: int64|z: int32|z: float64"):
+                network(x, out=(out[0], np.empty(z.shape)))
+        network = self.made(outputs=[{"name": "y", "argument": "y", "dtype": "f32", "shape": [2, 2]},
+                                     {"name": "z", "argument": "z", "dtype": "i64", "declared": "uint64", "shape": [2]}])
+        z = np.empty(2, np.uint64)
+        network.bind(x, out[0], z)()  # of as many bytes: nothing is converted
+        np.testing.assert_array_equal(z, wide.view(np.uint64))
+
+    def test_inputs_of_the_types_of_the_model_are_converted(self):
+        network = self.made(inputs=[{"name": "in/1", "argument": "x", "dtype": "f32", "declared": "int16",
+                                     "shape": [2, 2]}])
+        y, _ = network(np.array([[1, -2], [3, 4]], np.int16))
+        np.testing.assert_array_equal(y, [[1, -1], [5, 7]])
+        with self.assertRaisesRegex(graft.WrongType, "in/1: float32, give int16"):
+            network(np.zeros((2, 2), np.float32))
+
     def test_a_copy_is_called_like_the_original(self):
         network = self.made()
         x = np.ones((2, 2), np.float32)
