@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times a network with onnxruntime, OpenVINO and graft, on as many cores, in turns.
 
-    network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--threads 1] [--rounds 30] [--json]
+    network.py MODEL.onnx [--shape x=1,3,224,224] [--graft FOLDER] [--threads 1] [--busy 0] [--rounds 30] [--json]
                [--searches FILE --host NAME]
 
 FOLDER is what `graft compile RUN --out FOLDER --export` made of a tuned network. Contenders that are not installed are left
@@ -9,12 +9,15 @@ out and named. Each round runs all of them, in another order each time, so that 
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
 without graft); with --json one object. On several cores graft's kernels run on the threads of graft_pool.c;
 tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are
-compared with the first contender's before anything is timed. --searches adds the times of all rounds to a file that
+compared with the first contender's before anything is timed. --threads 1,2 has each contender once for each number;
+with --busy 0,1,2,4 all is timed next to 0, 1, 2 and 4 processes that do nothing but use the same cores. --searches adds the times of all rounds to a file that
 `graft experiment run networks --from FILE` reads, under the model's name and the host's.
 """
 
 import argparse
+import contextlib
 import ctypes
+import itertools
 import json
 import os
 import pathlib
@@ -68,23 +71,23 @@ def model_inputs(path, shapes, seed):
     return inputs
 
 
-def onnxruntime_of(path, inputs, flags):
+def onnxruntime_of(path, inputs, threads, flags):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = flags.threads, 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     return onnxruntime.__version__, lambda: session.run(None, inputs)
 
 
-def openvino_of(path, inputs, flags):
+def openvino_of(path, inputs, threads, flags):
     import openvino
 
     core = openvino.Core()
     model = core.read_model(path)
     model.reshape({name: list(array.shape) for name, array in inputs.items()})
     # Without the third it computes in bf16 where the core can.
-    settings = {"INFERENCE_NUM_THREADS": flags.threads, "PERFORMANCE_HINT": "LATENCY",
+    settings = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY",
                 "INFERENCE_PRECISION_HINT": flags.precision}
     compiled = core.compile_model(model, "CPU", settings)
     request = compiled.create_infer_request()
@@ -99,7 +102,7 @@ def openvino_of(path, inputs, flags):
     return openvino.__version__, run
 
 
-def graft_of(folder, inputs, flags):
+def graft_of(folder, inputs, threads, flags):
     """NAME_run of the library in the folder, by what its NAME.json says, so that any Python can call it."""
     described = [json.loads(path.read_text()) for path in pathlib.Path(folder).glob("*.json")]
     networks = [each for each in described if each.get("kind") == "sequence"]
@@ -111,7 +114,7 @@ def graft_of(folder, inputs, flags):
         subprocess.run(["cc", "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", f"{folder}/{is_['code']}",
                         "-Wl,--no-whole-archive"], check=True)
         function = getattr(ctypes.CDLL(shared), is_["run"]["symbol"])
-        if flags.threads > 1 and is_["threads"] > 1:
+        if threads > 1 and is_["threads"] > 1:
             subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-DGRAFT_POOL_API=", "-o", f"{temporary}/pool.so",
                             f"{folder}/graft_pool.c", "-pthread"], check=True)
             pool = ctypes.CDLL(f"{temporary}/pool.so")
@@ -132,13 +135,13 @@ def graft_of(folder, inputs, flags):
     memory = {"arena": aligned(np.zeros(is_["arena_bytes"], np.uint8))}
     if is_["weights"]:
         memory["weights"] = aligned(np.fromfile(f"{folder}/{is_['weights']}", np.uint8))
-    threads = {}  # without a parallel_for: the calling thread alone
-    if flags.threads > 1 and is_["threads"] > 1:
-        threads = {"parallel_for": ctypes.cast(pool.graft_pool_for, ctypes.c_void_p).value,
-                   "context": pool.graft_pool_start(flags.threads)}
+    parallel = {}  # without a parallel_for: the calling thread alone
+    if threads > 1 and is_["threads"] > 1:
+        parallel = {"parallel_for": ctypes.cast(pool.graft_pool_for, ctypes.c_void_p).value,
+                    "context": pool.graft_pool_start(threads)}
     addresses = [tensors[argument["argument"]].ctypes.data if argument["kind"] == "tensor"
                  else memory[argument["kind"]].ctypes.data if argument["kind"] in memory
-                 else threads.get(argument["kind"]) for argument in is_["run"]["arguments"]]
+                 else parallel.get(argument["kind"]) for argument in is_["run"]["arguments"]]
     arguments = [ctypes.c_void_p(address) for address in addresses]
     results = [tensors[tensor["argument"]] for tensor in is_["outputs"]]
 
@@ -192,6 +195,27 @@ def timed(runs, rounds, least_seconds, pause_seconds, random):
     return seconds
 
 
+@contextlib.contextmanager
+def busy(processes):
+    """Processes that use the cores that this one may use, and no memory."""
+    started = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    try:
+        if started:
+            time.sleep(1)  # until Python has started
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+
+
+def numbers(text):
+    try:
+        return [int(each) for each in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}': give numbers such as 1,2") from None
+
+
 def add_searches(file, workload, platform, seconds):
     """A time of each round in place of those of the same contender, workload and platform."""
     known = json.loads(file.read_text())["searches"] if file.exists() else []
@@ -212,7 +236,8 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--least-seconds", type=float, default=0.02,
                         help="a contender runs in each round (default: 0.02)")
-    parser.add_argument("--threads", type=int, default=1, help="of each contender, on as many cores")
+    parser.add_argument("--threads", type=numbers, default=[1], help="of each contender, on as many cores")
+    parser.add_argument("--busy", type=numbers, default=[0], help="processes that use the same cores meanwhile")
     parser.add_argument("--precision", default="f32", choices=["f32", "bf16", "f16"], help="of OpenVINO")
     parser.add_argument("--core", type=int, help="that all run on (default: the last ones that may be used)")
     parser.add_argument("--seed", type=int, default=0)
@@ -221,9 +246,12 @@ def main():
                         help="to which the times are added, for an experiment")
     parser.add_argument("--host", default="host", help="name of this machine there")
     flags = parser.parse_args()
-    cores = {flags.core} if flags.core is not None else set(sorted(os.sched_getaffinity(0))[-flags.threads:])
-    if len(cores) < flags.threads:
-        sys.exit(f"error: --threads {flags.threads}: {len(cores)} cores may be used")
+    most = max(flags.threads)
+    cores = {flags.core} if flags.core is not None else set(sorted(os.sched_getaffinity(0))[-most:])
+    if len(cores) < most:
+        sys.exit(f"error: --threads {most}: {len(cores)} cores may be used")
+    if flags.searches and len(flags.threads) * len(flags.busy) > 1:
+        sys.exit("error: --searches: of one number of threads and of busy processes")
     os.sched_setaffinity(0, cores)
 
     inputs = model_inputs(flags.model, parsed_shapes(flags.shape), flags.seed)
@@ -232,9 +260,10 @@ def main():
         contenders = {"graft": (graft_of, flags.graft), **contenders}
     runs, versions, errors = {}, {}, {}
     expected = None
-    for name, (start, what) in contenders.items():
+    for (kind, (start, what)), threads in itertools.product(contenders.items(), flags.threads):
+        name = kind if len(flags.threads) == 1 else f"{kind}/{threads}"
         try:
-            versions[name], run = start(what, inputs, flags)
+            versions[name], run = start(what, inputs, threads, flags)
         except ImportError as error:
             print(f"{name}: left out: {error}", file=sys.stderr)
             continue
@@ -246,23 +275,28 @@ def main():
         sys.exit("error: no contender is installed")
 
     random = np.random.default_rng(flags.seed)
-    seconds = timed(runs, flags.rounds, flags.least_seconds, 0.05 if flags.threads > 1 else 0, random)
-    first = next(iter(runs))
-    rows = [{"name": name, "version": versions[name], "seconds": float(np.median(times)),
-             "interval": interval(times, random), "ratio": float(np.median(times) / np.median(seconds[first])),
-             "ratio_interval": ratio_interval(times, seconds[first], random), "difference": errors[name]}
-            for name, times in seconds.items()]
+    tables = []
+    for processes in flags.busy:
+        with busy(processes):
+            seconds = timed(runs, flags.rounds, flags.least_seconds, 0.05 if most > 1 else 0, random)
+        first = seconds[next(iter(runs))]
+        tables.append([{"name": name, "version": versions[name], "busy": processes, "seconds": float(np.median(times)),
+                        "interval": interval(times, random), "ratio": float(np.median(times) / np.median(first)),
+                        "ratio_interval": ratio_interval(times, first, random), "difference": errors[name]}
+                       for name, times in seconds.items()])
     if flags.searches:
         add_searches(flags.searches, pathlib.Path(flags.model).stem, flags.host, seconds)
     if flags.json:
         print(json.dumps({"model": flags.model, "inputs": {name: list(array.shape) for name, array in inputs.items()},
-                          "rounds": flags.rounds, "cores": sorted(cores), "rows": rows}, indent=1))
+                          "rounds": flags.rounds, "cores": sorted(cores), "rows": sum(tables, [])}, indent=1))
         return
-    print(f"{'':<14}{'ms':>10}{'interval':>22}{'times ' + first:>20}{'interval':>18}{'difference':>12}")
-    for row in rows:
-        low, high = (1e3 * each for each in row["interval"])
-        print(f"{row['name']:<14}{1e3 * row['seconds']:>10.3f}{f'[{low:.3f}, {high:.3f}]':>22}{row['ratio']:>20.3f}"
-              f"{'[{:.3f}, {:.3f}]'.format(*row['ratio_interval']):>18}{row['difference']:>12.1e}")
+    for table in tables:
+        busy_text = f"{table[0]['busy']} busy" if len(tables) > 1 else ""
+        print(f"{busy_text:<14}{'ms':>10}{'interval':>22}{'times ' + next(iter(runs)):>20}{'interval':>18}{'difference':>12}")
+        for row in table:
+            low, high = (1e3 * each for each in row["interval"])
+            print(f"{row['name']:<14}{1e3 * row['seconds']:>10.3f}{f'[{low:.3f}, {high:.3f}]':>22}{row['ratio']:>20.3f}"
+                  f"{'[{:.3f}, {:.3f}]'.format(*row['ratio_interval']):>18}{row['difference']:>12.1e}")
 
 
 if __name__ == "__main__":
