@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <chrono>
@@ -179,19 +180,25 @@ std::string lines(const std::vector<std::string>& notes) {
   return text;
 }
 
-// What both ways write. `machine`: its architecture; `comment`: whole lines.
+// What both ways write. `machine`: its architecture; `comment`: whole lines. Where nothing says how a board is reached,
+// the place of that is marked.
 std::string yaml_of(const Remote& remote, const codegen::Target& target, const std::string& machine,
                     const std::string& comment) {
-  const std::string where = remote.ssh.empty() ? "here" : remote.ssh[0];
-  const std::string name = remote.ssh.empty() ? "here:" + machine : "ssh:" + where.substr(where.find('@') + 1);
+  const bool is_board = !remote.ssh.empty(), is_unknown = !is_board && remote.prefix.empty();
+  const std::string where = is_board ? remote.ssh[0] : "here";
+  const std::string name = is_board     ? "ssh:" + where.substr(where.find('@') + 1)
+                           : is_unknown ? "described:" + target.cpu
+                                        : "here:" + machine;
+  const std::string place = is_board ? " at " + where : is_unknown ? "" : " " + where;
   const std::string runner = command_of(remote).empty() ? "" : ", under " + command_of(remote)[0];
-  std::string yaml =
-      comment + fmt::format("name: {}\ndescription: {}\ntarget:\n", scalar(name),
-                            scalar(fmt::format("{} {}{}{}", machine, remote.ssh.empty() ? "" : "at ", where, runner)));
+  std::string yaml = comment + fmt::format("name: {}\ndescription: {}\ntarget:\n", scalar(name),
+                                           scalar(fmt::format("{}{}{}", machine, place, runner)));
   const base::Document fields = codegen::to_document(target);
   for (const auto& [key, value] : fields.as_map()) yaml += fmt::format("  {}: {}\n", key, value.to_json());
   yaml += "remote:\n";
-  if (remote.ssh.empty()) {
+  if (is_unknown) {
+    yaml += "  ssh: board  # write how ssh reaches yours: root@192.168.0.7, and above the name that it shall have\n";
+  } else if (!is_board) {
     yaml += fmt::format("  prefix: {}\n", list(remote.prefix));
   } else {
     yaml += fmt::format("  ssh: {}\n", scalar(where));
@@ -200,8 +207,8 @@ std::string yaml_of(const Remote& remote, const codegen::Target& target, const s
       yaml += fmt::format("  ssh_config: {}\n", scalar(std::filesystem::absolute(remote.ssh_config).string()));
     if (!remote.runner.empty()) yaml += fmt::format("  runner: {}\n", list(remote.runner));
     if (remote.folder != "/tmp") yaml += fmt::format("  folder: {}\n", scalar(remote.folder));
-    if (remote.core >= 0) yaml += fmt::format("  core: {}\n", remote.core);
   }
+  if (remote.core >= 0 && remote.prefix.empty()) yaml += fmt::format("  core: {}\n", remote.core);
   parse_platform(yaml, "the probed platform");  // what is written can be read
   return yaml;
 }
@@ -263,11 +270,19 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
     if (!lacking.empty())
       read.notes.push_back(fmt::format("left out, as {} does not run {}: {}", board.prefix[0],
                                        lacking.size() == 1 ? "it" : "them", base::join(lacking, ", ")));
-  } else if (board.ssh.empty()) {
-    board.ssh = {"board"};
   }
+  if (read.assumes_vector_bits)
+    read.notes.push_back(fmt::format(
+        "vectors of {} bits are assumed, the least that there are: nothing says how long they are; a program "
+        "that runs there finds out (graft platform probe ssh://HOST), or write vector_bits and +zvl256b",
+        target.vector_bits));
   const std::string saw = fmt::format("{} ({}) with vectors of {} bits", machine, target.cpu, target.vector_bits);
   const std::string name = codegen::name_of_cpuinfo(text);
+  for (const std::string& core : {target.cpu, name})
+    if (const std::string modelled = modelled_platform_of(core); !modelled.empty()) {
+      read.notes.push_back(fmt::format("until the board is there, {} is a model of its core", modelled));
+      break;
+    }
   const std::string comment = fmt::format(
       "# Described by /proc/cpuinfo{}: {}\n# No program ran there. Add l1_bytes, l2_bytes, l3_bytes and line_bytes "
       "from "
@@ -295,6 +310,13 @@ void require_runs(const Platform& platform) {
                                     "features: \"{}\"",
                                     board.name(), base::join(lacking, ", "),
                                     codegen::without_extensions(platform.target, lacking).features));
+}
+
+std::string modelled_platform_of(std::string core) {
+  std::replace(core.begin(), core.end(), ',', '-');
+  const std::vector<std::string> known = platform_ids();
+  const std::string id = "model:" + core;
+  return std::find(known.begin(), known.end(), id) == known.end() ? "" : id;
 }
 
 Probed probed_here() {

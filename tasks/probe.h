@@ -24,7 +24,8 @@ struct Probed {
 Probed probed(const Remote& board);
 // The same without a board, from what its /proc/cpuinfo says. `isa`: in place of what the text says of extensions (the
 // line "isa" of riscv64, "Features" of aarch64, "flags" of x86_64), or all that is known where there is no text; "":
-// none. `board` says how it will be reached, ssh:board where nothing does. Nothing is run, so `saw` says so, and
+// none. `board` says how it will be reached; where nothing does, the YAML says what to write there, and its name is
+// "described:CPU". Nothing is run, so `saw` says so, and
 // caches, which /proc/cpuinfo does not tell, are left out. But a prefix on this machine, such as qemu, is asked which
 // of the board's extensions it runs; the others are left out, which a note says. UserError for a text that shows no
 // architecture of ours, or with vectors that are longer than those of the prefix.
@@ -33,6 +34,9 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
 // program of an extension or of vectors that the target has by an illegal instruction. Whatever else goes wrong there
 // is left to the measurer to say.
 void require_runs(const Platform& platform);
+// The id of the modelled platform of a core, by LLVM's name of it or Linux's ("spacemit-x60", "spacemit,x60"); "" if
+// there is none.
+std::string modelled_platform_of(std::string core);
 // The platform `native`, when such a program has run on this machine.
 Probed probed_here();
 

@@ -9,6 +9,7 @@
 #include "cli/network_flags.h"
 #include "datasets/hdf5.h"
 #include "study/flows/network.h"
+#include "study/inputs/request.h"
 
 namespace graft::cli {
 namespace {
@@ -34,6 +35,7 @@ int inspect(const InspectFlags& flags, Session& session) {
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
     if (extension == ".json") return inspect_result(flags, session);
+    if (extension == ".txt") study::workload_of(flags.what);  // says how the workload in it is given
     return datasets::kind_of_file(path) == "dataset" ? inspect_dataset(flags, session) : inspect_model(flags, session);
   }
   if (flags.what == "encodings") return inspect_encodings(session);

@@ -58,6 +58,22 @@ int inspect_library(const base::Document& library, const InspectFlags& flags, Se
   return done;
 }
 
+// A list of features, whole: as lines that a table has room for.
+std::string in_lines(std::string_view features) {
+  constexpr std::size_t widest = 80;
+  std::string text;
+  std::size_t begin = 0;
+  for (const std::string_view feature : base::split(features, ',')) {
+    if (!text.empty()) text += ',';
+    if (text.size() - begin + feature.size() > widest) {
+      text += '\n';
+      begin = text.size();
+    }
+    text += feature;
+  }
+  return text;
+}
+
 }  // namespace
 
 int inspect_dataset(const InspectFlags& flags, Session& session) {
@@ -121,12 +137,22 @@ int inspect_platform(const InspectFlags& flags, Session& session) {
   const tasks::Platform platform = tasks::platform_named(flags.what);
   session.output.line(fmt::format("{}: platform {} ({}), {}\n", flags.what, platform.name, tasks::source_of(platform),
                                   platform.description));
-  print_fields(codegen::to_document(platform.target), session.output);
+  base::Document target = codegen::to_document(platform.target);
+  // How it is measured, as its YAML says.
+  const base::Document described = base::parse_yaml(platform.yaml, flags.what);
+  base::Document how = base::Document::map();
+  for (const char* const key : {"native", "remote", "modelled"})
+    if (const base::Document* const value = described.find(key)) how.set(key, *value);
+  base::Document fields = target;
+  fields.set("features", base::Document(in_lines(platform.target.features)));
+  for (const auto& [key, value] : how.as_map()) fields.set(key, value);
+  print_fields(fields, session.output);
   session.output.json()
       .set("kind", "platform")
       .set("platform", platform.name)
       .set("source", tasks::source_of(platform))
-      .set("target", codegen::to_document(platform.target));
+      .set("target", std::move(target));
+  for (const auto& [key, value] : how.as_map()) session.output.json().set(key, value);
   return done;
 }
 

@@ -96,6 +96,7 @@ struct Kind {
   std::vector<std::string> has;  // of riscv64 LLVM's extensions but for lengths of vectors, elsewhere Linux's names
   bool says_what_it_has = true;  // `has` is what the system lists; else nothing is known of it
   std::int64_t vector_bits = 0;  // riscv64: of RVV 1.0 at least
+  bool assumes_bits = false;     // for want of anything that says how long they are
   std::string why_no_vectors;    // where the text shows some that are none of ours
   std::vector<std::int64_t> processors;
 };
@@ -218,6 +219,24 @@ struct Known {
   std::set<std::string> cpus, extensions;
 };
 
+// The name of a core of RISC-V: the text's own, or that of its vendor and architecture where older kernels give none
+// (mvendorid, marchid; from /proc/cpuinfo of boards that give both).
+std::string riscv_design(const Text& text, const Processor& processor) {
+  struct Design {
+    std::uint64_t vendor, architecture;
+    const char* name;
+  };
+  constexpr std::array designs{
+      Design{0x489, 0x8000000000000007, "sifive,u74"}, Design{0x489, 0x8000000000000008, "sifive,p550"},
+      Design{0x710, 0x8000000058000001, "spacemit,x60"}, Design{0x710, 0x8000000058000002, "spacemit,x100"}};
+  if (const std::string_view named = text.value(processor, "uarch"); !named.empty()) return std::string(named);
+  const auto vendor = hexadecimal(text.value(processor, "mvendorid")),
+             architecture = hexadecimal(text.value(processor, "marchid"));
+  for (const Design& design : designs)
+    if (vendor == design.vendor && architecture == design.architecture) return design.name;
+  return "";
+}
+
 // LLVM's cpu of a core of RISC-V, or "": "spacemit,x60" is its spacemit-x60, and "sifive,u74-mc" a sifive-u74.
 std::string riscv_cpu(std::string_view design, const Known& known) {
   std::string cpu = llvm::sys::detail::getHostCPUNameForRISCV(fmt::format("uarch : {}\n", design)).str();
@@ -238,12 +257,13 @@ Kind riscv_kind(const Text& text, const Processor& processor, const Target& targ
   std::erase_if(kind.has, is_vector_length);
   const bool shows_vectors = has(kind, "v") || has(kind, "zve64d") || isa.find("xtheadvector") != isa.npos;
   if (shows_vectors) kind.why_no_vectors = why_not_rvv(text, processor, isa);
-  kind.cpu = riscv_cpu(text.value(processor, "uarch"), known);
+  kind.name = riscv_design(text, processor);
+  kind.cpu = riscv_cpu(kind.name, known);
   if (shows_vectors && kind.why_no_vectors.empty()) {
     const std::int64_t of_cpu = kind.cpu.empty() ? 0 : least_vector_bits(named(target, kind.cpu));
     kind.vector_bits = std::max({promised, of_cpu, least_bits(kind.has)});
+    kind.assumes_bits = promised == 0 && of_cpu == 0;
   }
-  kind.name = text.value(processor, "uarch");
   if (kind.name.empty()) kind.name = isa;
   return kind;
 }
@@ -335,6 +355,7 @@ Kind common(const std::vector<Kind>& kinds) {
   for (const Kind& kind : std::span(kinds).subspan(1)) {
     if (kind.cpu != all.cpu) all.cpu.clear();
     all.vector_bits = std::min(all.vector_bits, kind.vector_bits);
+    all.assumes_bits = all.assumes_bits || kind.assumes_bits;
     std::erase_if(all.has, [&](const std::string& one) { return !has(kind, one); });
     all.says_what_it_has = all.says_what_it_has && kind.says_what_it_has;
     if (all.why_no_vectors.empty()) all.why_no_vectors = kind.why_no_vectors;
@@ -571,6 +592,7 @@ CpuinfoTarget target_of_cpuinfo(const std::string& machine, const std::string& c
     kind = *chosen;
   }
   target.cores = std::int64_t(kind.processors.size());
+  result.assumes_vector_bits = kind.assumes_bits && kind.vector_bits > 0;
   if (machine == "riscv64") describe_riscv(kind, target);
   if (machine == "aarch64") describe_arm(kind, target);
   if (machine == "x86_64") describe_x86(kind, target);
@@ -605,7 +627,7 @@ std::string name_of_cpuinfo(const std::string& cpuinfo) {
   const Text text = parsed(cpuinfo);
   for (const char* key : {"Model", "model name", "uarch", "cpu"})
     if (const std::string_view value = text.value(key); !value.empty()) return std::string(value);
-  return "";
+  return riscv_design(text, text.processors.front());
 }
 
 base::Result<std::string> probe_program(const Target& target) {

@@ -11,9 +11,10 @@
 namespace graft::codegen {
 
 struct CpuinfoTarget {
-  Target target;                   // without caches, of which the text says nothing
-  std::int64_t kinds = 1;          // of cores
-  std::vector<std::string> notes;  // on what was decided: for people, a line each
+  Target target;                     // without caches, of which the text says nothing
+  std::int64_t kinds = 1;            // of cores
+  bool assumes_vector_bits = false;  // nothing says how long vectors are: the least length
+  std::vector<std::string> notes;    // on what was decided: for people, a line each
 };
 
 // Triple, cpu, features, vector bits and registers, and cores, from `uname -m` and the text of /proc/cpuinfo (may be

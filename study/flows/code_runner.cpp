@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/process.h"
+#include "tasks/probe.h"
 
 namespace graft::study {
 
@@ -26,6 +27,15 @@ CodeRunner runner_of(const tasks::Platform& platform) {
   } catch (const base::Failure&) {
   }
   return {{}, "none", fmt::format("'{}' does not start; install qemu-user", qemu[0])};
+}
+
+void note_emulated(const tasks::Platform& platform, base::Monitor& monitor) {
+  if (tasks::source_of(platform) != "emulated") return;
+  const std::string modelled = tasks::modelled_platform_of(platform.target.cpu);
+  monitor.note(fmt::format(
+      "{}: its times are of an emulator, where other schedules are fast than on hardware: not for shipping; tune on {} "
+      "instead, whose code is also checked under qemu",
+      platform.name, modelled.empty() ? "the modelled core that is most like it (graft platform list)" : modelled));
 }
 
 }  // namespace graft::study

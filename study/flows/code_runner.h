@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/monitor.h"
 #include "tasks/platform.h"
 #include "tasks/remote.h"
 
@@ -15,5 +16,8 @@ struct CodeRunner {
   std::string check, reason;  // "host", "qemu", "remote", or "none" and why
 };
 CodeRunner runner_of(const tasks::Platform& platform);
+
+// A note where a platform's times were an emulator's: what was fastest there need not be fast on hardware.
+void note_emulated(const tasks::Platform& platform, base::Monitor& monitor);
 
 }  // namespace graft::study

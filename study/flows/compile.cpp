@@ -299,8 +299,10 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     throw base::UserError("compile", "a program that checks itself is for one platform; give runs of one");
   Compiler compiler(request, sources.platforms, monitor);
   Compiled out;
-  for (const tasks::Platform& platform : sources.platforms)
+  for (const tasks::Platform& platform : sources.platforms) {
     out.platform += (out.platform.empty() ? "" : ", ") + platform.name;
+    note_emulated(platform, monitor);
+  }
   out.executable = checks_itself;
   std::vector<codegen::LibraryFunction> functions;
   for (const std::vector<Source>& source : sources.all) {

@@ -157,6 +157,7 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   out.weights_bytes = std::int64_t(program.sequence.weights.size());
   out.calls = program.sequence.calls.size();
   out.kernels = program.sequence.kernels.size();
+  note_emulated(tuned.platform, monitor);
   const CodeRunner runner = runner_of(tuned.platform);
   out.check = runner.check;
   out.unchecked = runner.reason;

@@ -16,6 +16,7 @@
 #include "study/flows/network.h"
 #include "study/flows/network_layouts.h"
 #include "study/knowledge/kernel_speed.h"
+#include "tasks/probe.h"
 
 namespace graft::study {
 namespace {
@@ -100,10 +101,14 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   const std::vector<MeasuredKernel> measured = measured_kernels(
       request.library.empty() ? std::nullopt : std::optional(request.library), request.from, request.platform);
   const std::optional<Roofline> roofline = roofline_of(request.platform, measured);
-  if (!roofline)
-    throw base::UserError(request.platform.name,
-                          "no kernel that was measured on it is known; `library` or `from` name folders with some, and "
-                          "graft tune makes such folders");
+  if (!roofline) {
+    const std::string modelled = tasks::modelled_platform_of(request.platform.target.cpu);
+    throw base::UserError(
+        request.platform.name,
+        "no kernel that was measured on it is known; `library` or `from` name folders with some, and "
+        "graft tune makes such folders" +
+            (modelled.empty() ? "" : fmt::format("; its core is also modelled: the platform {} needs none", modelled)));
+  }
   Known known{*roofline, measured, {}};
   for (const MeasuredKernel& kernel : measured) known.seconds.emplace(kernel.workload.key(), kernel.seconds);
   const graph::Plan plan = likely_plan(network, request.platform.target, known, request.seed);

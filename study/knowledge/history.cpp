@@ -26,12 +26,45 @@ std::filesystem::path before(const std::filesystem::path& out, std::size_t numbe
   return plain += fmt::format(".before-{}", number);
 }
 
+// What a user's folder stands for.
+std::vector<std::filesystem::path> runs_for(const std::filesystem::path& folder, const codegen::Workload& workload) {
+  std::vector<std::filesystem::path> runs;
+  if (std::filesystem::is_directory(folder)) runs = runs_in(folder);
+  if (runs.empty()) return {folder};  // which says what is missing
+  if (runs.front() == folder) return runs;
+  std::erase_if(runs, [&](const std::filesystem::path& run) {
+    const std::optional<base::Document> request = search::recorded_request(run);
+    const base::Document* const text = request->find("workload");
+    return text == nullptr || text->as_string() != workload.text();
+  });
+  return runs;
+}
+
 }  // namespace
 
-History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder) {
+  if (search::recorded_request(folder)) return {folder};
+  std::vector<std::filesystem::path> inner, runs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_directory() && !entry.is_symlink() && !is_folder_before(entry.path())) inner.push_back(entry.path());
+  }
+  std::sort(inner.begin(), inner.end());
+  for (const std::filesystem::path& each : inner) {
+    const std::vector<std::filesystem::path> more = runs_in(each);
+    runs.insert(runs.end(), more.begin(), more.end());
+  }
+  return runs;
+}
+
+History history_of(const std::vector<std::filesystem::path>& folders, const codegen::Workload& workload,
                    const Applied& applied) {
   History history;
   std::uint64_t identity = 0;
+  std::vector<std::filesystem::path> runs;
+  for (const std::filesystem::path& folder : folders) {
+    const std::vector<std::filesystem::path> own = runs_for(folder, workload);
+    runs.insert(runs.end(), own.begin(), own.end());
+  }
   for (const std::filesystem::path& path : runs) {
     const search::RunContent run = search::read_run(path);
     std::map<std::string, std::pair<codegen::Workload, std::vector<datasets::Trial>>> groups;  // by workload
@@ -48,7 +81,8 @@ History history_of(const std::vector<std::filesystem::path>& runs, const codegen
       own = of;
       trials.push_back(std::move(trial));
     }
-    if (groups.empty()) throw base::UserError(path.string(), "has no trial that works here");
+    if (groups.empty() && std::find(folders.begin(), folders.end(), path) != folders.end())
+      throw base::UserError(path.string(), "has no trial that works here");
     for (auto& [text, group] : groups) {
       auto& [own, trials] = group;
       if (own.key() == workload.key()) {

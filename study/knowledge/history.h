@@ -23,8 +23,11 @@ struct History {
 };
 // What a recorded candidate is in the space that is searched now; nullopt: nothing.
 using Applied = std::function<std::optional<codegen::Candidate>(const codegen::Candidate&)>;
-// UserError for a folder that is not a run, or has no trial that can be applied.
-History history_of(const std::vector<std::filesystem::path>& runs, const codegen::Workload& workload,
+// The run of this folder, or those in it, in order of their names.
+std::vector<std::filesystem::path> runs_in(const std::filesystem::path& folder);
+// Where a folder has several runs, such as a tuned network's, those of this workload count, if there are any. UserError
+// for a folder without a run, and for a run that has no trial that can be applied.
+History history_of(const std::vector<std::filesystem::path>& folders, const codegen::Workload& workload,
                    const Applied& applied);
 // Schedules apply if they lower on the target.
 Applied lowers_on(const codegen::Target& target);

@@ -15,21 +15,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The run of this folder, or those in it, in order of their names.
-std::vector<fs::path> runs_in(const fs::path& folder) {
-  if (search::recorded_request(folder)) return {folder};
-  std::vector<fs::path> inner, runs;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && !entry.is_symlink() && !is_folder_before(entry.path())) inner.push_back(entry.path());
-  }
-  std::sort(inner.begin(), inner.end());
-  for (const fs::path& each : inner) {
-    const std::vector<fs::path> more = runs_in(each);
-    runs.insert(runs.end(), more.begin(), more.end());
-  }
-  return runs;
-}
-
 datasets::Dataset dataset_of(const search::RunContent& run) {
   const tasks::Platform platform = search::platform_of(run);
   datasets::Dataset out;

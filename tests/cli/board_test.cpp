@@ -49,7 +49,9 @@ isa             : rv64imafdcv_zicsr_zba_zbb_zvl256b
 TEST_F(Board, OfRiscV) {
   const base::Document board = described(riscv);
   EXPECT_EQ(board.at("source").as_string(), "remote");
-  EXPECT_EQ(board.at("platform").as_string(), "ssh:board");
+  EXPECT_EQ(board.at("platform").as_string(), "described:spacemit-x60");
+  EXPECT_NE(base::read_file(folder / "board.yaml").find("  ssh: board  # write how ssh reaches yours"),
+            std::string::npos);
   EXPECT_EQ(board.at("target").at("triple").as_string(), "riscv64-unknown-linux-gnu");
   EXPECT_EQ(board.at("target").at("cpu").as_string(), "spacemit-x60");
   EXPECT_EQ(board.at("target").at("vector_bits").as_integer(), 256);
@@ -66,6 +68,31 @@ TEST_F(Board, OfRiscV) {
   const base::Document told = described(riscv, {"ssh://root@k1"});
   EXPECT_EQ(told.at("platform").as_string(), "ssh:k1");
   EXPECT_NE(base::read_file(folder / "board.yaml").find("ssh: \"root@k1\""), std::string::npos);
+}
+
+// What older kernels leave out: the core's name, and the length of its vectors, which is then said to be assumed.
+TEST_F(Board, OfRiscVWithoutNames) {
+  const std::string x60 = "isa : rv64imafdcv\nmvendorid : 0x710\nmarchid : 0x8000000058000001\n";
+  EXPECT_EQ(target_text("cpu", x60), "spacemit-x60");
+  EXPECT_EQ(vector_bits(x60), 256);
+  const base::Finished known = probe(x60), unknown = probe("isa : rv64imafdcv\nmvendorid : 0x711\n");
+  for (const std::string& said : {known.out, known.err})
+    EXPECT_NE(said.find("model:spacemit-x60 is a model of its core"), std::string::npos) << said;
+  EXPECT_EQ(known.out.find("are assumed"), std::string::npos) << known.out;
+  EXPECT_NE(unknown.out.find("# vectors of 128 bits are assumed, "), std::string::npos) << unknown.out;
+  EXPECT_EQ(unknown.out.find("is a model of its core"), std::string::npos) << unknown.out;
+  EXPECT_EQ(probe("isa : rv64imafdcv_zvl128b\n").out.find("are assumed"), std::string::npos);
+}
+
+TEST_F(Board, IsShownWhole) {
+  const base::Document board = described(riscv, {"ssh://root@k1", "--core", "1"});
+  EXPECT_EQ(board.at("remote").at("ssh").as_string(), "root@k1");
+  EXPECT_EQ(board.at("remote").at("core").as_integer(), 1);
+  const std::string shown = graft({"inspect", (folder / "board.yaml").string()}).out;
+  for (const char* const part : {"remote.ssh", "root@k1", "remote.core", "+zvl256b"})
+    EXPECT_NE(shown.find(part), std::string::npos) << shown;
+  EXPECT_EQ(shown.find("more characters"), std::string::npos) << shown;
+  EXPECT_EQ(json_of({"inspect", "model:cortex-a72"}).at("modelled").at("out_of_order").as_bool(), true);
 }
 
 // XuanTie's C910 and C920 say "v", and mean RVV 0.7.1, whose code is another one.
@@ -182,6 +209,11 @@ TEST_F(Board, IsFittedToItsRunner) {
                         "--out", (folder / run).string()}));
   };
   EXPECT_EQ(tuned("fitted.yaml", "fitted").exit_code, 0);
+  // Its schedules are for an emulator.
+  const base::Finished compiled = graft({"compile", (folder / "fitted").string(), "--out", (folder / "lib").string()});
+  EXPECT_EQ(compiled.exit_code, 0) << compiled.err;
+  EXPECT_NE(compiled.err.find("not for shipping; tune on model:spacemit-x60 instead"), std::string::npos)
+      << compiled.err;
 
   const base::Finished none = probe(riscv, {"--runner", qemu + "128"});
   EXPECT_EQ(none.exit_code, 2);

@@ -92,6 +92,7 @@ const std::vector<Refused> kRefused = {
     {{"tune", "resnet18"}, {"resnet18.C1 to resnet18.C12", "graft tune-all suite:resnet18"}},
     {{"tune", "suite:resnet18"}, {"a list of workloads", "graft tune-all"}},
     {{"tune", GRAFT_SOURCE_DIR "/README.md"}, {"a file, and a workload is expected here", "$(cat "}},
+    {{"inspect", GRAFT_SOURCE_DIR "/CMakeLists.txt"}, {"a file, and a workload is expected here", "$(cat "}},
     {{"tune-all", GRAFT_SOURCE_DIR "/docs", "--out", "x"}, {"a folder, and a workload is expected here"}},
     {{"tune", small, "--platform", "native:threads=2"}, {"native,threads=2"}},
     {{"tune", small, "--platform", "native,native:v3"}, {"several platforms, and one is expected here"}},

@@ -55,6 +55,22 @@ TEST(History, IsOfEachRunAndWorkload) {
   EXPECT_EQ(codegen::hash(history.best.front()), codegen::hash(history.runs.front().back().candidate));
   EXPECT_FALSE(history.identity.empty());
   EXPECT_EQ(history_of({}, space().workload(), lowers_on(target)).identity, "");
+  // A folder of several runs: those of the workload, if there are any.
+  std::filesystem::create_directories(folder / "network/kernels");
+  const auto write = [&](const char* name, const codegen::Workload& workload) {
+    search::RunDirectory run(folder / "network/kernels" / name,
+                             base::Document::map().set("command", "tune").set("workload", workload.text()),
+                             base::Document::map());
+    run.append(trial_of(stream, 0, 7, 1e-3));
+  };
+  const codegen::Workload strange = codegen::parse_workload("matmul(m=8,n=8,k=16)");
+  write("000", strange);
+  write("001", space().workload());
+  EXPECT_EQ(history_of({folder / "network"}, space().workload(), lowers_on(target)).runs.size(), 1u);
+  EXPECT_TRUE(
+      history_of({folder / "network"}, codegen::parse_workload("matmul(m=4,n=4,k=4)"), lowers_on(target)).runs.empty());
+  EXPECT_TRUE(codegen::contains(codegen::refusal([&] { history_of({folder / "nothing"}, strange, lowers_on(target)); }),
+                                "no run of graft"));
   // From another workload: learnt from, and nothing of it is measured.
   const History other = history_of({folder / "run"}, codegen::parse_workload("matmul(m=8,n=8,k=8)"), lowers_on(target));
   ASSERT_EQ(other.runs.size(), 1u);

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "study/flows/network.h"
 #include "study/knowledge/kernel_speed.h"
+#include "tasks/probe.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/study/network_file.h"
@@ -191,6 +192,29 @@ TEST_F(PredictNetwork, NothingIsGuessedOfAnUnknownMachine) {
   EXPECT_THROW(predict_network(request), base::UserError);
   request.library = folder / "library";  // holds nothing of this machine
   EXPECT_THROW(predict_network(request), base::UserError);
+}
+
+// Nothing is known of a board that is not there, but its core is modelled.
+TEST_F(PredictNetwork, NamesTheModelledPlatformOfTheCore) {
+  PredictNetworkRequest request = request_of(model(32, 32));
+  request.platform = tasks::parse_platform(
+      "name: board\ntarget:\n  triple: riscv64-unknown-linux-gnu\n  cpu: spacemit-x60\n  features: \"\"\n"
+      "  vector_bits: 256\n  vector_registers: 32\nremote:\n  ssh: board\n",
+      "board.yaml");
+  const auto said = [&]() -> std::string {
+    try {
+      predict_network(request);
+      return "no error";
+    } catch (const base::UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_NE(said().find("its core is also modelled: the platform model:spacemit-x60 needs none"), std::string::npos)
+      << said();
+  request.platform.target.cpu = "generic-rv64";
+  EXPECT_EQ(said().find("modelled"), std::string::npos) << said();
+  EXPECT_EQ(tasks::modelled_platform_of("spacemit,x60"), "model:spacemit-x60");
+  EXPECT_EQ(tasks::modelled_platform_of("no,such"), "");
 }
 
 }  // namespace
