@@ -107,7 +107,7 @@ Command platform_probe_command() {
         options.text(
             "runner", flags->runner,
             "command that runs programs there (here, without a board), such as qemu with its options, words separated "
-            "by spaces");
+            "by spaces; with --cpuinfo, extensions that it does not run are left out");
         options.text("ssh-config", flags->ssh_config, "file for ssh -F; default: your own");
         options.text("folder", flags->folder, "folder on the board for the programs while they run");
         options.integer("core", flags->core, -1,
