@@ -41,17 +41,14 @@ void print(const study::AdaptResult& result, const std::string& prior, Output& o
     return quality ? interval_text(*quality) : "-";
   };
   Table table({"workload", "programs", "zero-shot spearman", "adapted, cross-validated"});
-  bool validated = false;
   for (const study::AdaptResult::Row& row : result.rows) {
     table.row({row.workload, std::to_string(row.programs), text(row.zero_shot), text(row.cross_validated)});
-    validated = validated || row.cross_validated.has_value();
   }
   out.line(fmt::format("{}: {} adapted to {} with {} {} ({})", result.out.string(), prior, result.platform,
                        result.measurements, result.source == "modelled" ? "modelled times" : "measurements",
                        result.shots > 0 ? fmt::format("{} a workload", result.shots) : "of searches"));
+  out.line(study::verdict_of(result) + "\n");
   out.table(table);
-  if (!validated)
-    out.line(fmt::format("cross-validation needs {} programs of every workload", study::cross_validation_folds));
 }
 
 int adapt(const Flags& flags, Session& session) {

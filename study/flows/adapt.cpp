@@ -33,6 +33,7 @@ namespace graft::study {
 namespace {
 
 constexpr std::int64_t most_shots = 1 << 30;
+constexpr int resamples = 1000;  // for an interval
 
 std::filesystem::path folder_of(const AdaptRequest& request) {
   return request.run.empty() ? std::filesystem::path(request.out.string() + ".run") : request.run;
@@ -118,6 +119,32 @@ void note_single_programs(const std::vector<meta::Examples>& supports, base::Mon
                   alone, supports.size(), alone == supports.size() ? ", so the model stays as it was" : ""));
 }
 
+// How well both models rank, by workload and in the mean.
+void judge(const meta::CostModel& prior, const std::vector<meta::Examples>& supports,
+           const std::vector<std::vector<float>>& places, AdaptResult& result) {
+  std::vector<PredictedTwice> twice;
+  for (std::size_t w = 0; w < supports.size(); ++w) {
+    AdaptResult::Row row{supports[w].workload.text(), supports[w].size(), {}, {}};
+    const std::vector<double>& log_seconds = supports[w].log_seconds;
+    std::vector<float> before;
+    if (prior.is_informed()) {
+      before = prior.score(supports[w].features).mean;
+      row.zero_shot = quality_of(before, log_seconds, result.seed);
+    }
+    if (!places[w].empty()) row.cross_validated = quality_of(places[w], log_seconds, result.seed);
+    if (row.zero_shot && row.cross_validated) twice.push_back({std::move(before), places[w], log_seconds});
+    result.rows.push_back(std::move(row));
+  }
+  if (!twice.empty()) result.gain = gain_of(twice, result.seed);
+}
+
+// What is new about the model first: in front of what its prior's card says after its title.
+std::string adapted_card(const std::string& prior, const std::string& about) {
+  const std::size_t title = prior.starts_with("# ") ? std::min(prior.find('\n'), prior.size()) : 0;
+  const std::string_view rest = base::trim(std::string_view(prior).substr(title));
+  return fmt::format("{}{}{}\n\n{}\n", prior.substr(0, title), title > 0 ? "\n\n" : "", about, rest);
+}
+
 // Writes the adapted model's file, which remembers the fastest programs of the support, too.
 void save(const AdaptRequest& request, const AdaptResult& result, const meta::ModelFile& prior,
           const Support& support) {
@@ -138,10 +165,13 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
     for (const std::filesystem::path& path : request.from) from.push(path.string());
     provenance.set("from", std::move(from));
   }
-  const std::string card = fmt::format(
-      "{}\n## Adapted\n\nTo {} ({}) with {} measurements of {}, {}, by graft {}.\n", prior.card, result.platform,
-      result.source, result.measurements, base::counted(std::int64_t(support.of_workloads.size()), "workload"),
-      request.from.empty() ? fmt::format("{} each", result.shots) : "which searches gave back", graft_version());
+  const std::string card = adapted_card(
+      prior.card,
+      fmt::format("## Adapted to {}\n\n{}.\n\n{} {} of {}, {}, by graft {}.", result.platform, verdict_of(result),
+                  result.measurements, result.source == "modelled" ? "modelled times" : "measurements",
+                  base::counted(std::int64_t(support.of_workloads.size()), "workload"),
+                  request.from.empty() ? fmt::format("{} each", result.shots) : "which searches gave back",
+                  graft_version()));
   std::vector<meta::KnownPrograms> known = prior.known;
   meta::add(known, support.best);
   meta::save_model(*result.model, *prior.encoding, provenance, card, result.out, known, prior.kept);
@@ -151,7 +181,6 @@ void save(const AdaptRequest& request, const AdaptResult& result, const meta::Mo
 
 base::Interval quality_of(const std::vector<float>& predicted, const std::vector<double>& log_seconds,
                           std::uint64_t seed) {
-  constexpr int resamples = 1000;
   constexpr double none = std::numeric_limits<double>::quiet_NaN();
   const std::int64_t count = std::int64_t(predicted.size());
   if (count < 2) return {none, none, none};
@@ -172,13 +201,68 @@ base::Interval quality_of(const std::vector<float>& predicted, const std::vector
   return {mean, base::quantile(values, 0.025), base::quantile(values, 0.975)};
 }
 
+AdaptResult::Gain gain_of(const std::vector<PredictedTwice>& workloads, std::uint64_t seed) {
+  AdaptResult::Gain out;
+  out.workloads = std::int64_t(workloads.size());
+  std::vector<double> gains(std::size_t(resamples), 0);
+  base::Stream stream(seed, "adapt: gain");
+  for (const PredictedTwice& each : workloads) out.programs += std::int64_t(each.log_seconds.size());
+  for (const PredictedTwice& each : workloads) {
+    const std::int64_t count = std::int64_t(each.log_seconds.size());
+    const double weight = double(count) / double(out.programs);
+    out.before += weight * meta::rank_correlation(each.before, each.log_seconds);
+    out.after += weight * meta::rank_correlation(each.after, each.log_seconds);
+    for (double& gain : gains) {
+      PredictedTwice drawn;
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::size_t at = std::size_t(stream.below(count));
+        drawn.before.push_back(each.before[at]);
+        drawn.after.push_back(each.after[at]);
+        drawn.log_seconds.push_back(each.log_seconds[at]);
+      }
+      gain += weight * (meta::rank_correlation(drawn.after, drawn.log_seconds) -
+                        meta::rank_correlation(drawn.before, drawn.log_seconds));
+    }
+  }
+  out.gain = {out.after - out.before, base::quantile(gains, 0.025), base::quantile(gains, 0.975)};
+  return out;
+}
+
+std::string verdict_of(const AdaptResult& result) {
+  if (!result.gain)
+    return fmt::format("whether adapting helped is not known: {}",
+                       std::any_of(result.rows.begin(), result.rows.end(),
+                                   [](const AdaptResult::Row& row) { return row.cross_validated.has_value(); })
+                           ? "the model knew nothing before"
+                           : fmt::format("that takes {} measured programs of a workload", cross_validation_folds));
+  const auto& [workloads, programs, before, after, gain] = *result.gain;
+  const std::string judged =
+      fmt::format("{} of {}", base::counted(programs, "program"), base::counted(workloads, "workload"));
+  const std::string means =
+      fmt::format("Spearman {:.2f} before, {:.2f} after on programs it had not seen, a", before, after);
+  const std::string interval = fmt::format("{:.2f} [{:.2f}, {:.2f}] ({})", gain.mean, gain.low, gain.high, judged);
+  if (gain.low > 0) return fmt::format("adapting helped: {} gain of {}", means, interval);
+  if (gain.high < 0)
+    return fmt::format("adapting made it worse: {} change of {}; the model as it was is better here", means, interval);
+  // The interval's length falls with the square root of the number.
+  constexpr double wanted = 0.05;
+  const double factor = std::pow((gain.high - gain.low) / 2 / wanted, 2);
+  return fmt::format(
+      "no difference can be seen with {}: a gain of {:.2f} [{:.2f}, {:.2f}] in Spearman; about {} of each "
+      "workload would show one of {:.2f}",
+      judged, gain.mean, gain.low, gain.high,
+      std::int64_t(std::ceil(std::max(1.0, factor) * double(programs) / double(workloads))), wanted);
+}
+
 std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
                                                 const std::vector<meta::Examples>& supports, std::uint64_t seed,
                                                 base::Monitor& monitor) {
   std::vector<std::vector<float>> places(supports.size());
   std::vector<std::vector<std::int64_t>> fold_of(supports.size());
+  bool any = false;
   for (std::size_t w = 0; w < supports.size(); ++w) {
-    if (supports[w].size() < cross_validation_folds) return {};
+    if (supports[w].size() < cross_validation_folds) continue;
+    any = true;
     base::Stream stream(seed, "adapt: folds", w);
     const std::vector<std::int64_t> order = stream.choose(supports[w].size(), supports[w].size());
     fold_of[w].resize(order.size());
@@ -186,19 +270,20 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
       fold_of[w][std::size_t(order[i])] = std::int64_t(i) % cross_validation_folds;
     places[w].resize(order.size());
   }
-  for (std::int64_t fold = 0; fold < cross_validation_folds; ++fold) {
+  for (std::int64_t fold = 0; any && fold < cross_validation_folds; ++fold) {
     monitor.progress("cross-validation", fold, cross_validation_folds);
     base::check_stop(monitor);
     std::vector<meta::Examples> kept;
     for (std::size_t w = 0; w < supports.size(); ++w) {
       std::vector<std::int64_t> rows;
       for (std::int64_t i = 0; i < supports[w].size(); ++i) {
-        if (fold_of[w][std::size_t(i)] != fold) rows.push_back(i);
+        if (fold_of[w].empty() || fold_of[w][std::size_t(i)] != fold) rows.push_back(i);
       }
       kept.push_back(meta::chosen(supports[w], rows));
     }
     const auto model = prior.adapted(kept);
     for (std::size_t w = 0; w < supports.size(); ++w) {
+      if (fold_of[w].empty()) continue;
       const std::vector<float> scores = model->score(supports[w].features).mean;
       const std::vector<double> ranks = base::ranks(std::vector<double>(scores.begin(), scores.end()));
       for (std::size_t i = 0; i < ranks.size(); ++i) {
@@ -206,7 +291,7 @@ std::vector<std::vector<float>> cross_validated(const meta::CostModel& prior,
       }
     }
   }
-  monitor.progress("cross-validation", cross_validation_folds, cross_validation_folds);
+  if (any) monitor.progress("cross-validation", cross_validation_folds, cross_validation_folds);
   return places;
 }
 
@@ -260,15 +345,8 @@ AdaptResult adapt(const AdaptRequest& asked, base::Monitor& monitor) {
 
   const std::vector<std::vector<float>> places = cross_validated(*prior.model, supports, request.seed, monitor);
   base::check_stop(monitor);
+  judge(*prior.model, supports, places, result);
   save(request, result, prior, support);
-  for (std::size_t w = 0; w < supports.size(); ++w) {
-    AdaptResult::Row row{supports[w].workload.text(), supports[w].size(), {}, {}};
-    const std::vector<double>& log_seconds = supports[w].log_seconds;
-    if (prior.model->is_informed())
-      row.zero_shot = quality_of(prior.model->score(supports[w].features).mean, log_seconds, request.seed);
-    if (!places.empty()) row.cross_validated = quality_of(places[w], log_seconds, request.seed);
-    result.rows.push_back(std::move(row));
-  }
   return result;
 }
 
@@ -292,6 +370,8 @@ base::Document to_document(const AdaptResult& result) {
       .set("measurements", result.measurements)
       .set("seed", std::int64_t(result.seed))
       .set("rows", std::move(rows))
+      .set("gain", result.gain ? base::to_document(result.gain->gain) : base::Document())
+      .set("verdict", verdict_of(result))
       .set("out", result.out.string())
       .set("run", result.folder.empty() ? base::Document() : base::Document(result.folder.string()));
 }

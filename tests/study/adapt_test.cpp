@@ -85,10 +85,55 @@ TEST(CrossValidation, JudgesEachProgramByAModelThatHasNotSeenIt) {
   EXPECT_EQ(cross_validated(Cheat(), {examples(20)}, 1, monitor), places);
 }
 
-TEST(CrossValidation, NeedsAProgramForEachFoldInEveryWorkload) {
+TEST(CrossValidation, IsOfWorkloadsWithAProgramForEachFold) {
   base::Monitor monitor;
-  EXPECT_TRUE(cross_validated(Cheat(), {examples(20), examples(cross_validation_folds - 1)}, 1, monitor).empty());
-  EXPECT_EQ(cross_validated(Cheat(), {examples(cross_validation_folds)}, 1, monitor).size(), 1U);
+  const auto places = cross_validated(Cheat(), {examples(20), examples(cross_validation_folds - 1)}, 1, monitor);
+  ASSERT_EQ(places.size(), 2U);
+  EXPECT_EQ(places[0].size(), 20U);
+  EXPECT_TRUE(places[1].empty());
+  EXPECT_EQ(cross_validated(Cheat(), {examples(cross_validation_folds)}, 1, monitor)[0].size(),
+            std::size_t(cross_validation_folds));
+}
+
+// Predictions of `programs` programs in the right order, but for the first `wrong` ones, which are turned around.
+std::vector<float> predicted(std::int64_t programs, std::int64_t wrong) {
+  std::vector<float> scores;
+  for (std::int64_t p = 0; p < programs; ++p) scores.push_back(float(p < wrong ? wrong - 1 - p : p));
+  return scores;
+}
+
+AdaptResult judged(std::int64_t programs, std::int64_t wrong_before, std::int64_t wrong_after) {
+  AdaptResult result;
+  const PredictedTwice each{predicted(programs, wrong_before), predicted(programs, wrong_after),
+                            examples(programs).log_seconds};
+  result.gain = gain_of({each, each}, 1);
+  return result;
+}
+
+TEST(Adapt, SaysInOneSentenceWhetherItHelped) {
+  const AdaptResult helped = judged(40, 30, 0);
+  EXPECT_EQ(helped.gain->workloads, 2);
+  EXPECT_EQ(helped.gain->programs, 80);
+  EXPECT_DOUBLE_EQ(helped.gain->after, 1);
+  EXPECT_DOUBLE_EQ(helped.gain->gain.mean, helped.gain->after - helped.gain->before);
+  EXPECT_GT(helped.gain->gain.low, 0);
+  EXPECT_TRUE(verdict_of(helped).starts_with("adapting helped: Spearman 0.")) << verdict_of(helped);
+  EXPECT_NE(verdict_of(helped).find("(80 programs of 2 workloads)"), std::string::npos) << verdict_of(helped);
+  const AdaptResult worse = judged(40, 0, 30);
+  EXPECT_LT(worse.gain->gain.high, 0);
+  EXPECT_TRUE(verdict_of(worse).starts_with("adapting made it worse: Spearman 1.00 before")) << verdict_of(worse);
+  // Both make one error of the same size, elsewhere or not.
+  AdaptResult open = judged(8, 4, 4);
+  open.gain->gain = {0.02, -0.1, 0.14};
+  const std::string text = verdict_of(open);
+  EXPECT_EQ(
+      text,
+      "no difference can be seen with 16 programs of 2 workloads: a gain of 0.02 [-0.10, 0.14] in Spearman; about "
+      "47 of each workload would show one of 0.05");  // 8 * (0.12 / 0.05)^2 = 46.08
+  EXPECT_TRUE(verdict_of({}).starts_with("whether adapting helped is not known: that takes 5")) << verdict_of({});
+  AdaptResult uninformed;
+  uninformed.rows = {{"w", 8, {}, base::Interval{0.5, 0.1, 0.9}}};
+  EXPECT_NE(verdict_of(uninformed).find("the model knew nothing before"), std::string::npos);
 }
 
 TEST(AdaptResult, IsNullWhereNothingIsKnown) {
