@@ -172,6 +172,7 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
   for (Contender* contender : {&row.ours, &row.peak})
     *contender = {contender->name, {}, {}, {}, contender->how, contender->timing};
   for (Contender& contender : row.baselines) contender = {contender.name, {}, {}, {}, contender.how, contender.timing};
+  if (study::does_less_arithmetic(best.trial.candidate)) row.ours.how += " (Winograd)";
   return row;
 }
 

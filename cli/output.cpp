@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/one_line.h"
 #include "base/shortened.h"
 #include "base/text.h"
@@ -62,6 +63,13 @@ bool is_number(std::string_view text) {
                            ((text[0] == '-' || text[0] == '+') && text.size() > 1 && text[1] >= '0' && text[1] <= '9'));
 }
 
+constexpr std::size_t longest_cell = 80, shown_of_longer = 60;
+
+std::string shortened_cell(const std::string& cell) {
+  if (width(cell) <= longest_cell) return cell;
+  return fmt::format("{} ... #{}", cut(cell, shown_of_longer), base::to_hex(base::hash_bytes(cell)).substr(0, 4));
+}
+
 std::string padded(const std::string& cell, std::size_t columns, bool right) {
   const std::string space(columns - std::min(columns, width(cell)), ' ');
   return right ? space + cell : cell + space;
@@ -80,11 +88,14 @@ bool Table::has_numbers(std::size_t column) const {
 }
 
 std::string Table::text() const {
+  std::vector<std::vector<std::string>> rows = rows_;
+  for (auto& cells : rows)
+    for (std::size_t c = 0; c + 1 < cells.size(); ++c) cells[c] = shortened_cell(cells[c]);
   std::vector<std::size_t> columns;
   std::vector<bool> right;
   for (std::size_t c = 0; c < head_.size(); ++c) {
     std::size_t widest = width(head_[c]);
-    for (const auto& cells : rows_) widest = std::max(widest, width(cells[c]));
+    for (const auto& cells : rows) widest = std::max(widest, width(cells[c]));
     columns.push_back(widest);
     right.push_back(has_numbers(c));
   }
@@ -98,7 +109,7 @@ std::string Table::text() const {
   std::vector<std::string> rule;
   for (const std::size_t c : columns) rule.emplace_back(c, '-');
   add(rule);
-  for (const auto& cells : rows_) add(cells);
+  for (const auto& cells : rows) add(cells);
   return out;
 }
 

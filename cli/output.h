@@ -20,7 +20,9 @@ enum Exit { done = 0, failed = 1, wrong_use = 2, gate_not_met = 3, interrupted =
 
 inline constexpr std::string_view interruption = "interrupted; run the same command again to continue";
 
-// Columns of text: numbers (as their text says) to the right, words to the left.
+// Columns of text: numbers (as their text says) to the right, words to the left. As text, long cells, such as a
+// workload given as an expression, are shortened unless they are the last of their row; equal ones stay equal, others
+// differ.
 class Table {
  public:
   explicit Table(std::vector<std::string> head) : head_(std::move(head)) {}

@@ -5,12 +5,52 @@
 #include <cmath>
 #include <vector>
 
+#include "base/duration.h"
 #include "base/text.h"
 
 namespace graft::cli {
 
+std::string_view measured_word(std::string_view source) {
+  return source == "modelled" || source == "emulated" ? source : "measured";
+}
+
+std::string kind_of_times(std::string_view source) {
+  const std::string_view word = measured_word(source);
+  return word == "measured" ? "" : std::string(word) + " ";
+}
+
 std::string seconds_word(std::string_view source) {
-  return source == "modelled" ? "modelled seconds" : "seconds";
+  return kind_of_times(source) + "seconds";
+}
+
+std::string time_text(double seconds, std::string_view source) {
+  const std::string_view word = measured_word(source);
+  return base::seconds_text(seconds) + (word == "measured" ? "" : fmt::format(" ({})", word));
+}
+
+std::string times_note(std::string_view source) {
+  const std::string kind = kind_of_times(source);
+  return kind.empty() ? "" : fmt::format(": {}times, not measurements of a device", kind);
+}
+
+std::string layer_name(std::string_view label) {
+  constexpr std::size_t most_of_name = 32, most_of_operators = 24;
+  const std::size_t open = std::min(label.rfind(" ("), label.size());
+  std::string name(label.substr(0, open)), operators(label.substr(open));
+  const auto begins_character = [](char byte) { return (byte & 0xc0) != 0x80; };
+  if (name.size() > most_of_name) {
+    std::size_t from = name.find('/', name.size() - most_of_name);
+    if (from == std::string::npos) from = name.size() - most_of_name;
+    while (from < name.size() && !begins_character(name[from])) ++from;
+    name = "..." + name.substr(from);
+  }
+  if (operators.size() > most_of_operators) {
+    std::size_t to = operators.rfind(',', most_of_operators);
+    if (to == std::string::npos) to = most_of_operators;
+    while (!begins_character(operators[to])) --to;
+    operators = operators.substr(0, to) + ", ...)";
+  }
+  return name + operators;
 }
 
 void print_failures(const datasets::FailureCounts& failures, Output& out) {

@@ -13,8 +13,14 @@
 
 namespace graft::cli {
 
-// "modelled seconds" for modelled platforms: such a time is never called a measurement.
-std::string seconds_word(std::string_view source);
+// "measured", or "modelled" and "emulated": times of these sources are never called measured.
+std::string_view measured_word(std::string_view source);
+// "modelled " and "emulated " in front of a word for their times; "" for what was measured.
+std::string kind_of_times(std::string_view source);
+std::string seconds_word(std::string_view source);               // "modelled seconds"
+std::string time_text(double seconds, std::string_view source);  // "18.31 ms (modelled)"
+// After a heading: ": modelled times, not measurements of a device"; "" for what was measured.
+std::string times_note(std::string_view source);
 
 // The reasons why trials or rows failed, by count; nothing if none did. JSON: "failures".
 void print_failures(const datasets::FailureCounts& failures, Output& out);
@@ -27,6 +33,10 @@ std::string interval_text(const base::Interval& value, std::string_view number =
 // Text as one word of a shell's command line, in quotes; and as a person would type it, in quotes where it needs them.
 std::string shell_quoted(std::string_view text);
 std::string shell_word(std::string_view text);
+
+// The name of a network's layer for a cell of a table: "conv1 (Conv, Clip)"; of a path of names, as exporters write
+// them, the end.
+std::string layer_name(std::string_view label);
 
 // "passed", or which gates it missed; a share in per cent, "-" for none.
 std::string gates_text(const datasets::Quality& quality);

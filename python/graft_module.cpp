@@ -52,8 +52,10 @@ py::array_t<double> curve_of(const Answer& answer) {
 }
 
 std::string text_of(const Answer& answer) {
-  char numbers[96];
-  std::snprintf(numbers, sizeof numbers, "%.4g s, %.4g GFLOP/s, %lld trials", answer.seconds, answer.gflops,
+  const bool is_measured = answer.source != "modelled" && answer.source != "emulated";
+  char numbers[128];
+  std::snprintf(numbers, sizeof numbers, "%.4g s%s, %.4g GFLOP/s, %lld trials", answer.seconds,
+                is_measured ? "" : (" (" + answer.source + ")").c_str(), answer.gflops,
                 static_cast<long long>(answer.trials));
   return "<graft.Answer " + answer.workload + " on " + answer.platform + ": " + numbers + ">";
 }
@@ -176,7 +178,9 @@ void add_values(py::module_& module) {
       .def_readonly("platform", &Answer::platform)
       .def_readonly("source", &Answer::source, "Of its time, as Platform.source.")
       .def_readonly("schedule", &Answer::schedule, "Its steps, a line each.")
-      .def_readonly("seconds", &Answer::seconds, "Of one run; the least of the repetitions.")
+      .def_readonly("seconds", &Answer::seconds,
+                    "Of one run, as `source` says: modelled and emulated times are not measured; the least of the "
+                    "repetitions.")
       .def_readonly("gflops", &Answer::gflops, "10^9 floating-point operations per second.")
       .def_readonly("check", &Answer::check,
                     "Of its results: 'host', 'remote', 'qemu'; 'none' where nothing could run it.")
@@ -314,7 +318,8 @@ const char* const tune_network_doc =
     "of "
     "numbers between kernels, and of weights: f32, f16 or bf16; sums are f32. trials: in "
     "total, else trials_by_kernel for each kernel on average. guide: the model that guides. Further keywords are those "
-    "of tune(). Returns a dict: folder, seconds (the sum of all calls), complete (False: stopped, the same call "
+    "of tune(). Returns a dict: folder, seconds (the sum of all calls), source (of all times, as Platform.source), "
+    "complete (False: stopped, the same call "
     "continues it), kernels (a list of dicts: label, workload, calls, seconds, trials).";
 
 const char* const compile_network_doc =
@@ -719,6 +724,7 @@ void add_calls(py::module_& module) {
           kernels.append(one);
         }
         py::dict result;
+        result["source"] = where.source();
         result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
         result["kernels"] = kernels;
         return result;

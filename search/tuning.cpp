@@ -167,14 +167,14 @@ void Tuning::predict(std::span<const codegen::Candidate> candidates) {
   run_->record_predictions(predictions);
 }
 
-std::vector<std::pair<std::int64_t, double>> Tuning::curve() const {
+std::vector<std::pair<std::int64_t, double>> curve_of(std::span<const datasets::Trial> trials) {
   std::vector<std::pair<std::int64_t, double>> points;
   double best = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < trials().size(); ++i) {
-    const datasets::Measurement& measurement = trials()[i].measurement;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const datasets::Measurement& measurement = trials[i].measurement;
     const bool improves = measurement.status == datasets::Status::ok && datasets::seconds_of(measurement) < best;
     if (improves) best = datasets::seconds_of(measurement);
-    const bool last = i + 1 == trials().size() && std::isfinite(best);
+    const bool last = i + 1 == trials.size() && std::isfinite(best);
     if (improves || (last && points.back().first != std::int64_t(i) + 1))
       points.emplace_back(std::int64_t(i) + 1, best);
   }

@@ -41,6 +41,9 @@ struct TimeSpent {
   double all() const { return proposing + learning + measuring; }
 };
 
+// (number of trials, best seconds so far), one point per improvement and one at the end.
+std::vector<std::pair<std::int64_t, double>> curve_of(std::span<const datasets::Trial> trials);
+
 class Tuning {
  public:
   // `prior` and `explorer` as of AskTell. References must outlive the tuning.
@@ -72,8 +75,7 @@ class Tuning {
   const std::vector<datasets::Trial>& trials() const { return search_.trials(); }
   std::optional<datasets::Trial> best() const { return search_.best(); }
   const TimeSpent& time_spent() const { return spent_; }
-  // (number of trials, best seconds so far), one point per improvement and one at the end.
-  std::vector<std::pair<std::int64_t, double>> curve() const;
+  std::vector<std::pair<std::int64_t, double>> curve() const { return curve_of(trials()); }
   // All `ok` trials, encoded: the support for `adapted`. Its programs must have an encoding.
   meta::Examples examples() { return search_.examples(); }
 

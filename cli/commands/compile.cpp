@@ -10,6 +10,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/compile.h"
 #include "cli/print/compiled_network.h"
+#include "cli/texts.h"
 #include "study/flows/network.h"
 
 namespace graft::cli {
@@ -61,7 +62,7 @@ int compile(const Flags& flags, Session& session) {
       std::vector<std::string> cells = {
           made.executable ? function.name : function.symbol,
           function.workload.text(),
-          seconds_text(variant.seconds),
+          time_text(variant.seconds, variant.source),
           checked ? fmt::format("right ({})", variant.check) : "not checked: " + variant.unchecked,
           fmt::format("{} bytes", function.prepared_bytes),
           fmt::format("{} bytes", function.scratch_bytes)};

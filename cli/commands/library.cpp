@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/flags.h"
+#include "cli/texts.h"
 #include "study/inputs/output.h"
 
 namespace graft::cli {
@@ -26,8 +27,8 @@ int list(const std::string& folder, Session& session) {
   base::Document answers = base::Document::list();
   for (const study::KnownAnswer& answer : existing(folder).all()) {
     table.row({answer.platform, answer.candidate.workload.text(),
-               seconds_text(datasets::seconds_of(answer.measurement)), std::to_string(answer.trials), answer.date,
-               answer.graft});
+               time_text(datasets::seconds_of(answer.measurement), answer.source), std::to_string(answer.trials),
+               answer.date, answer.graft});
     answers.push(study::to_document(answer));
   }
   session.output.table(table);

@@ -108,8 +108,7 @@ int run(const Flags& flags, Session& session) {
   if (!files.empty()) study::write_files(files, false, flags.out);
   session.output.table(table);
   if (flags.repetitions > 0) {
-    session.output.line(fmt::format("\ntime: {} (median of {}; {})", seconds_text(result.median_seconds),
-                                    base::counted(result.seconds.size(), "repetition"), result.where));
+    print_time(result, session.output);
     session.output.json().set("seconds", result.median_seconds);
   }
   if (result.results) print(*result.results, session.output);

@@ -62,7 +62,8 @@ study::TuneAllRequest request_of(const Flags& flags, const Session& session) {
 int tune_all(const Flags& flags, Session& session) {
   const study::TuneAllRequest request = request_of(flags, session);
   const study::TuneAllResult result = study::tune_all(request, session.progress);
-  Table table({"workload", "weight", "best", "trials", "run"});
+  const std::string source = tasks::source_of(request.searches.front().platform);
+  Table table({"workload", "weight", "best " + seconds_word(source), "trials", "run"});
   for (std::size_t t = 0; t < result.searches.size(); ++t) {
     const study::TuneResult& search = result.searches[t];
     table.row({search.workload, fmt::format("{:g}", request.weights[t]),
@@ -71,7 +72,7 @@ int tune_all(const Flags& flags, Session& session) {
     if (!search.failure.empty()) session.progress.note(search.workload + ": " + search.failure);
   }
   session.output.table(table);
-  session.output.line(fmt::format("\nweighted sum: {}", seconds_text(result.weighted_seconds)));
+  session.output.line(fmt::format("\nweighted sum: {}", time_text(result.weighted_seconds, source)));
   session.output.add(study::to_document(result, request));
   if (result.complete) return done;
   session.progress.note(interruption);

@@ -99,7 +99,7 @@ base::Document print_kernels(const study::Network& network, const PlannedNetwork
       each.set("least_seconds", seconds);
     }
     if (bounded) cells.push_back(roofs[k] ? seconds_text(work.seconds_below(*roofs[k])) : "-");
-    cells.push_back(kernel.label);
+    cells.push_back(layer_name(kernel.label));
     table.row(std::move(cells));
     list.push(std::move(each));
   }
@@ -193,8 +193,9 @@ int inspect_tuned_network(const InspectFlags& flags, Session& session) {
   for (const std::size_t k : by_share(network)) {
     const study::NetworkKernel& kernel = network.kernels[k];
     if (!kernel.answer || (key && kernel.workload.key() != *key)) continue;
-    session.output.line(fmt::format("kernel {} of {} on {}: {}, {}", k, network.model.string(), network.platform.name,
-                                    kernel.label, seconds_text(datasets::seconds_of(kernel.answer->measurement))));
+    session.output.line(
+        fmt::format("kernel {} of {} on {}: {}, {}", k, network.model.string(), network.platform.name, kernel.label,
+                    time_text(datasets::seconds_of(kernel.answer->measurement), tasks::source_of(network.platform))));
     session.output.json().set("workload", kernel.workload.text());
     print_program(kernel.answer->candidate, kernel.answer->pipeline, network.platform.target, flags, session);
     return done;

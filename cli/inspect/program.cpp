@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/shortened.h"
 #include "base/text.h"
 #include "cli/inspect/inspect.h"
 #include "codegen/expression/parse.h"
@@ -98,7 +99,7 @@ int inspect_workload(const InspectFlags& flags, Session& session) {
     print_program(space.sample(stream, programs), "", platform.target, flags, session);
     return done;
   }
-  out.line(fmt::format("workload {}\n\n{}\n", workload.text(), codegen::to_text(computation)));
+  out.line(fmt::format("workload {}\n\n{}\n", base::shortened(workload.text()), codegen::to_text(computation)));
   out.line(fmt::format("arithmetic operations: {}", codegen::flops(workload)));
   out.line(fmt::format("space for {}: {:.4g} points in {}\n", platform.name, space.size(),
                        base::counted(space.sketches().size(), "sketch")));

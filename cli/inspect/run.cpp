@@ -57,9 +57,9 @@ int inspect_program(const search::RunContent& run, const Summary& summary, const
     return done;
   }
   const bool built = !best->pipeline.empty();
-  out.line(fmt::format("best of {} on {}: {} {}{}", workload.text(), platform.name, seconds_text(best->seconds()),
-                       run.request.at("source").as_string() == "modelled" ? "(modelled)" : "",
-                       built ? "built by " + best->pipeline : ""));
+  out.line(fmt::format("best of {} on {}: {}{}", workload.text(), platform.name,
+                       time_text(best->seconds(), run.request.at("source").as_string()),
+                       built ? ", built by " + best->pipeline : ""));
   out.json().set("seconds", best->seconds());
   if (built) out.json().set("pipeline", best->pipeline);
   print_program(best->candidate, best->pipeline, platform.target, flags, session);
@@ -111,8 +111,8 @@ int inspect_run(const InspectFlags& flags, Session& session) {
     const bool built = !answer->pipeline.empty();
     const auto peak = peak_gflops(run.request.at("platform").as_string(), workload);
     const std::string checked = checked_text(source, answer->measurement.check);
-    out.line(fmt::format("\nbest of {}: {}{}{}", workload.text(), measured_text(run.request, seconds),
-                         source == "modelled" ? " (modelled)" : "", built ? ", built by " + answer->pipeline : ""));
+    out.line(fmt::format("\nbest of {}: {}{}", workload.text(), measured_text(run.request, seconds, source),
+                         built ? ", built by " + answer->pipeline : ""));
     if (codegen::names_computation(workload))
       out.line(fmt::format("{} GFLOP/s{}{}", number_text(gflops, 2), peak ? ", " + of_peak_text(*answer, *peak) : "",
                            checked.empty() ? "" : ", results " + checked));

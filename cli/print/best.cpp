@@ -2,12 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "base/duration.h"
 #include "base/error.h"
-#include "codegen/schedule/candidate.h"
+#include "cli/texts.h"
 
 namespace graft::cli {
 
@@ -30,9 +29,9 @@ std::string goal_text(const tasks::Goal& goal) {
   return fmt::format("{:.6g}{}{}", goal.value, goal.unit.empty() ? "" : " ", goal.unit);
 }
 
-std::string measured_text(const base::Document& request, double seconds) {
+std::string measured_text(const base::Document& request, double seconds, std::string_view source) {
   const std::optional<tasks::Goal> goal = goal_of(request, seconds);
-  return goal ? goal_text(*goal) : base::seconds_text(seconds);
+  return goal ? goal_text(*goal) : time_text(seconds, source);
 }
 
 std::optional<double> peak_gflops(const std::string& platform, const codegen::Workload& workload) {
@@ -44,17 +43,23 @@ std::optional<double> peak_gflops(const std::string& platform, const codegen::Wo
   }
 }
 
-std::string of_peak_text(double gflops, double peak) {
-  return fmt::format("{:.1f} % of {:.4g} (fp32 multiply-adds)", 100 * gflops / peak, peak);
+namespace {
+
+constexpr const char* less_arithmetic = " (Winograd)";
+
+}  // namespace
+
+std::string of_bound_text(double share, bool does_less) {
+  return share_text(share) + (does_less ? less_arithmetic : share > 1 ? " (caches)" : "");
+}
+
+std::string of_peak_text(double gflops, double peak, bool does_less) {
+  return fmt::format("{} of {:.4g} (fp32 multiply-adds)",
+                     share_text(gflops / peak) + (does_less ? less_arithmetic : ""), peak);
 }
 
 std::string of_peak_text(const study::Answer& answer, double peak) {
-  const auto schedule = codegen::schedule(answer.candidate);
-  const bool transforms = schedule && std::any_of(schedule->begin(), schedule->end(), [](const codegen::Step& step) {
-                            return step.kind == codegen::StepKind::winograd;
-                          });
-  return of_peak_text(answer.gflops(), peak) +
-         (transforms ? "; Winograd's algorithm does less arithmetic than is counted" : "");
+  return of_peak_text(answer.gflops(), peak, study::does_less_arithmetic(answer.candidate));
 }
 
 }  // namespace graft::cli

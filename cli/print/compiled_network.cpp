@@ -46,6 +46,12 @@ void print(const study::NetworkCheck& check, Output& out) {
   out.table(table);
 }
 
+void print_time(const study::NetworkRun& run, Output& out) {
+  out.line(fmt::format("\ntime: {} (median of {}; {})", seconds_text(run.median_seconds),
+                       base::counted(run.seconds.size(), "repetition"),
+                       run.where == "qemu" ? "emulated by qemu" : run.where));
+}
+
 base::Document to_document(const study::NetworkCheck& check) {
   base::Document outputs = base::Document::list();
   for (const graph::OutputError& error : check.outputs)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/output.h"
@@ -11,6 +12,6 @@ namespace graft::cli {
 
 // By their share of the weighted sum of times; those without a time first.
 Table searching_table(const std::vector<std::string>& names, const std::vector<double>& weights,
-                      const std::vector<study::SearchState>& searches);
+                      const std::vector<study::SearchState>& searches, std::string_view source);
 
 }  // namespace graft::cli

@@ -36,14 +36,13 @@ void print_search(const study::TuneResult& result, Table& table) {
 }  // namespace
 
 void print(const study::TuneResult& result, Output& out) {
-  const bool modelled = result.source == "modelled";
   out.line(fmt::format("{} on {} ({})", result.workload, result.platform, result.source));
   Table table({"", "value"});
   if (const auto& answer = result.answer) {
     table.row({fmt::format("best {}", seconds_word(result.source)), seconds_text(answer->seconds())});
     const std::string checked = checked_text(result.source, answer->measurement.check);
     if (!checked.empty()) table.row({"its results", checked});
-    table.row({modelled ? "modelled GFLOP/s" : "GFLOP/s", number_text(answer->gflops(), 2)});
+    table.row({kind_of_times(result.source) + "GFLOP/s", number_text(answer->gflops(), 2)});
     if (result.peak_gflops) table.row({"of the peak", of_peak_text(*answer, *result.peak_gflops)});
   }
   if (!result.known_since.empty()) {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "base/duration.h"
-#include "base/shortened.h"
+#include "cli/print/best.h"
 #include "cli/texts.h"
 
 namespace graft::cli {
@@ -37,7 +37,8 @@ std::vector<std::optional<study::Roof>> roofs_of(const study::TunedNetwork& netw
 
 Table kernels_table(const study::TunedNetwork& network, const std::vector<std::optional<study::Roof>>& roofs) {
   const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
-  std::vector<std::string> head{"kernel", "layer", "calls", "time of one", "share", "GFLOP/s", "FLOP/byte"};
+  const std::string kind = kind_of_times(tasks::source_of(network.platform));
+  std::vector<std::string> head{"kernel", "layer", "calls", kind + "time of one", "share", "GFLOP/s", "FLOP/byte"};
   if (bounded) head.emplace_back("of the bound");
   head.insert(head.end(), {"trials", "gain"});
   Table table(head);
@@ -48,13 +49,16 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
     const bool known = kernel.answer.has_value();
     std::vector<std::string> cells{
         std::to_string(k),
-        base::shortened(kernel.label),
+        layer_name(kernel.label),
         std::to_string(kernel.calls),
         known ? seconds_text(one) : "-",
         std::isfinite(network.seconds) ? share_text(seconds_of(kernel) / network.seconds) : "-",
         known ? fmt::format("{:.1f}", work.operations / one * 1e-9) : "-",
         fmt::format("{:.3g}", work.intensity())};
-    if (bounded) cells.push_back(known && roofs[k] ? share_text(work.seconds_below(*roofs[k]) / one) : "-");
+    if (bounded)
+      cells.push_back(known && roofs[k] ? of_bound_text(work.seconds_below(*roofs[k]) / one,
+                                                        study::does_less_arithmetic(kernel.answer->candidate))
+                                        : "-");
     cells.push_back(known && kernel.run.empty() ? "known" : std::to_string(kernel.trials));
     cells.push_back(kernel.first_seconds && known ? fmt::format("{:.2f}x", *kernel.first_seconds / one) : "-");
     table.row(std::move(cells));
@@ -63,9 +67,11 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
 }
 
 void print(const study::TunedNetwork& network, Output& out) {
-  out.line(fmt::format("{} on {}", network.model.string(), network.platform.name));
+  const std::string source = tasks::source_of(network.platform);
+  out.line(fmt::format("{} on {}{}", network.model.string(), network.platform.name, times_note(source)));
   out.table(kernels_table(network, roofs_of(network)));
-  if (std::isfinite(network.seconds)) out.line(fmt::format("\nsum of all calls: {}", seconds_text(network.seconds)));
+  if (std::isfinite(network.seconds))
+    out.line(fmt::format("\nsum of all calls: {}", time_text(network.seconds, source)));
   if (network.in_place_seconds)
     out.line(fmt::format("within the network: {}", seconds_text(*network.in_place_seconds)));
   std::vector<std::string> spent;

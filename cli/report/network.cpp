@@ -31,7 +31,7 @@ struct Shown {
         tuned(given.tuned),
         order(by_share(given.tuned)),
         roofs(roofs_of(given.tuned)),
-        modelled(tasks::source_of(given.tuned.platform) == "modelled"),
+        source(tasks::source_of(given.tuned.platform)),
         colours(given.tuned.kernels.size(), series_colours - 1) {
     for (std::size_t place = 0; place < std::min(coloured, order.size()); ++place) colours[order[place]] = int(place);
     if (given.bench) {
@@ -43,21 +43,19 @@ struct Shown {
   }
   const study::NetworkKernel& kernel(std::size_t k) const { return tuned.kernels[k]; }
   double share(std::size_t k) const { return seconds_of(kernel(k)) / tuned.seconds; }
-  std::string time(double seconds) const {
-    return fmt::format("{}{}", seconds_text(seconds), modelled ? " (modelled)" : "");
-  }
+  std::string time(double seconds) const { return time_text(seconds, source); }
 
   const ReportedNetwork& reported;
   const study::TunedNetwork& tuned;
   std::vector<std::size_t> order;
   std::vector<std::optional<study::Roof>> roofs;
   std::optional<study::Roof> measured;  // by graft bench kernels
-  bool modelled;
-  std::vector<int> colours;  // by kernel
+  std::string source;                   // of the times
+  std::vector<int> colours;             // by kernel
 };
 
 std::string layer_of(const study::NetworkKernel& kernel) {
-  return base::shortened(kernel.label);
+  return layer_name(kernel.label);
 }
 
 // The time of the kernels' first ok trials, over what was found; nothing if all was known.
@@ -109,7 +107,7 @@ std::string facts(const Shown& shown) {
 // Calls in their order; without the plan, kernels in the order of their first calls.
 std::string time_by_call(const Shown& shown) {
   const auto [unit, unit_name] = unit_of(shown.tuned.seconds);
-  Bar bar{fmt::format("{}, {}", shown.modelled ? "modelled time" : "time", unit_name), {}, {}};
+  Bar bar{fmt::format("{}time, {}", kind_of_times(shown.source), unit_name), {}, {}};
   const auto add = [&, unit = unit](std::size_t k, double calls, const std::string& text, const std::string& label) {
     if (!shown.kernel(k).answer) return;
     const double seconds = calls * datasets::seconds_of(shown.kernel(k).answer->measurement);
@@ -170,7 +168,7 @@ std::string roofline(const Shown& shown, Figures& figures) {
                                   .y = work.operations / datasets::seconds_of(kernel.answer->measurement) * 1e-9}}});
   }
   if (series.empty()) return "";
-  Plot plot = roofline_plot(roof, intensities, shown.modelled);
+  Plot plot = roofline_plot(roof, intensities, shown.source);
   plot.series.insert(plot.series.end(), series.begin(), series.end());
   std::string caption = "Speed of each kernel over its operations per byte of operands, each moved once.";
   if (saving > 0)
@@ -283,8 +281,7 @@ std::string section(const ReportedNetwork& reported, Figures& figures) {
       if (!shown.roofs[k] && study::is_in_f32(shown.kernel(k).workload)) shown.roofs[k] = shown.measured;
   }
   std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(reported.tuned.model.filename().string()),
-                                escaped(reported.tuned.platform.name),
-                                shown.modelled ? ": modelled times, not measurements of a device" : "");
+                                escaped(reported.tuned.platform.name), times_note(shown.source));
   if (!reported.tuned.complete) out += "<p>The search was stopped; the same command continues it.</p>\n";
   if (!reported.unknown.empty()) out += fmt::format("<p>{}.</p>\n", escaped(reported.unknown));
   out += facts(shown);

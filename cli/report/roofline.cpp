@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/texts.h"
+
 namespace graft::cli {
 
 std::optional<study::Roof> measured_roof(const base::Document& row) {
@@ -12,9 +14,10 @@ std::optional<study::Roof> measured_roof(const base::Document& row) {
   return study::Roof{row.at("peak").as_number(), bandwidth->as_number()};
 }
 
-Plot roofline_plot(const std::optional<study::Roof>& roof, const std::vector<double>& intensities, bool modelled) {
+Plot roofline_plot(const std::optional<study::Roof>& roof, const std::vector<double>& intensities,
+                   std::string_view source) {
   Plot plot{.x_label = "FLOP per byte of operands (log)",
-            .y_label = fmt::format("{}GFLOP/s (log)", modelled ? "modelled " : ""),
+            .y_label = kind_of_times(source) + "GFLOP/s (log)",
             .log_x = true,
             .log_y = true,
             .x_from_zero = false,

@@ -14,6 +14,7 @@ namespace graft::cli {
 std::optional<study::Roof> measured_roof(const base::Document& row);
 
 // A plot with the roof, if it is known, as its only series; programs of these intensities are to be added.
-Plot roofline_plot(const std::optional<study::Roof>& roof, const std::vector<double>& intensities, bool modelled);
+Plot roofline_plot(const std::optional<study::Roof>& roof, const std::vector<double>& intensities,
+                   std::string_view source);
 
 }  // namespace graft::cli

@@ -142,13 +142,14 @@ bool is_own(const Search& search) {
   return search.source == tasks::command_source;
 }
 
-bool is_modelled(const Search& search) {
-  return search.source == "modelled";
+// By the steps, which of another graft's JSON are all that is known.
+bool does_less_arithmetic(const Search& search) {
+  return std::any_of(search.schedule.begin(), search.schedule.end(),
+                     [](const std::string& step) { return step.starts_with("winograd"); });
 }
 
 // Best times so far of all, single trials, and what models expected.
 std::string curves(const std::vector<Search>& searches, Figures& figures) {
-  const bool modelled = is_modelled(searches.front());
   double best = std::numeric_limits<double>::infinity(), worst = 0;
   bool expected = false;
   for (const Search& search : searches) {
@@ -164,8 +165,9 @@ std::string curves(const std::vector<Search>& searches, Figures& figures) {
   const auto [unit, unit_name] = unit_of(best);
   const base::Document* const request = searches.front().run ? &searches.front().run->content.request : nullptr;
   const std::optional<tasks::Goal> goal = request ? goal_of(*request, best) : std::nullopt;
-  const std::string what = goal ? goal->name + (goal->unit.empty() ? "" : ", " + goal->unit)
-                                : fmt::format("{} of one run, {}", modelled ? "modelled time" : "time", unit_name);
+  const std::string what =
+      goal ? goal->name + (goal->unit.empty() ? "" : ", " + goal->unit)
+           : fmt::format("{}time of one run, {}", kind_of_times(searches.front().source), unit_name);
   Plot plot{.x_label = "trials",
             .y_label = what + (worst / best > 5 ? " (log)" : ""),
             .log_y = worst / best > 5,
@@ -248,7 +250,7 @@ std::string roofline(const Search& search, const base::Document* row, Figures& f
         count_text(run, "FLOP"), work.intensity(), by_definition);
   }
   const double at = work.intensity(), bound = work.gflops_below(*roof);
-  Plot plot = roofline_plot(roof, {at}, is_modelled(search));
+  Plot plot = roofline_plot(roof, {at}, search.source);
   plot.series.push_back(
       {.name = fmt::format("best: {:.4g} GFLOP/s", speed), .colour = 1, .points = {{.x = at, .y = speed}}});
   const bool by_memory = bound < roof->gflops;
@@ -361,8 +363,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Search& search) 
   const base::Document& request = search.run->content.request;
   if (search.answer != nullptr) {
     const study::Answer& answer = search.answer->answer;
-    add("best", fmt::format("{}{}, trial {} of {}", measured_text(request, answer.seconds()),
-                            is_modelled(search) ? " (modelled)" : "", answer.trial, search.trials));
+    add("best", fmt::format("{}, trial {} of {}", measured_text(request, answer.seconds(), search.source), answer.trial,
+                            search.trials));
     add("its results", checked_text(search.source, answer.measurement.check));
     add("built by", answer.pipeline);
   }
@@ -381,7 +383,7 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
   const double operations = own ? 0 : double(codegen::flops(codegen::parse_workload(first.workload)));
   const std::optional<tasks::Goal> goal = first.run ? goal_of(first.run->content.request, 1) : std::nullopt;
   std::vector<std::string> head{"run", "trials", "best " + (goal ? goal->name : seconds_word(first.source))};
-  if (!own) head.push_back(is_modelled(first) ? "modelled GFLOP/s" : "GFLOP/s");
+  if (!own) head.push_back(kind_of_times(first.source) + "GFLOP/s");
   if (peak) head.push_back("of the peak");
   head.push_back("status");
   Table table(head);
@@ -393,7 +395,7 @@ std::string searches_table(const std::vector<Search>& searches, const std::optio
         any ? search.run ? measured_text(search.run->content.request, *search.seconds) : seconds_text(*search.seconds)
             : "-"};
     if (!own) cells.push_back(any ? number_text(gflops, 2) : "-");
-    if (peak) cells.push_back(any ? of_peak_text(gflops, *peak) : "-");
+    if (peak) cells.push_back(any ? of_peak_text(gflops, *peak, does_less_arithmetic(search)) : "-");
     cells.push_back(status_line(search.statuses));
     table.row(std::move(cells));
   }
@@ -405,7 +407,7 @@ std::string search_section(const std::vector<Search>& searches, const std::vecto
                            Figures& figures) {
   const Search& first = searches.front();
   std::string out = fmt::format("<h2>{}</h2>\n<p>on {}{}</p>\n", escaped(first.workload), escaped(first.platform),
-                                is_modelled(first) ? ": modelled times, not measurements of a device" : "");
+                                times_note(first.source));
   const Search* fastest = nullptr;
   for (const Search& search : searches) {
     if (search.seconds && (fastest == nullptr || *search.seconds < *fastest->seconds)) fastest = &search;

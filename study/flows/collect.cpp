@@ -160,7 +160,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
   if (keeps) restore_run(request.out, identity);
   TeamRun team_run(team, run_folder(request.out), identity.document(), context_of(request.command_line), platform.yaml);
   search::RunDirectory& run = team_run.get();
-  note_continued(run, own_monitor);
+  note_continued(run.path(), std::int64_t(run.journal().trials().size()), own_monitor);
 
   // A single workload may be beyond a platform; where nothing was ok before it either, the platform is to blame.
   CollectResult result;

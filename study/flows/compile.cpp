@@ -223,7 +223,7 @@ class Compiler {
     out.checks.push_back({request_.variants > 1 ? fmt::format("{} (variant {})", name, out.checks.size()) : name,
                           base::hash_bytes(outputs)});
     out.made.variants.push_back(
-        {platform.name, answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
+        {platform.name, answer.source, answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
     out.code.variants.push_back(
         {std::move(object).value(), std::move(origin), std::move(apart.constants), int(source.platform)});
   }

@@ -26,8 +26,8 @@ struct Known {
 };
 
 struct CompileRequest {
-  // Folders of tune; also `known`. For several platforms of one architecture: a function has the code of each, and runs that
-  // for the first one that can, in an order by what the platforms need, the most first, then by the order here.
+  // Folders of tune; also `known`. For several platforms of one architecture: a function has the code of each, and runs
+  // that for the first one that can, in an order by what the platforms need, the most first, then by the order here.
   std::vector<std::filesystem::path> runs;
   std::vector<Known> known = {};  // programs that no run holds
   CompileFormat format = CompileFormat::library;
@@ -43,8 +43,8 @@ struct CompileRequest {
 
 struct Compiled {
   struct Variant {
-    std::string platform;
-    std::int64_t trial = 0;  // of the run
+    std::string platform, source;  // the source of its time
+    std::int64_t trial = 0;        // of the run
     std::string pipeline;
     double seconds = 0;  // as the run measured it
     std::string check;   // of this exact code: "host", "qemu", "remote", or "none" with the reason

@@ -11,6 +11,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
 #include "graph/inputs.h"
@@ -107,6 +108,53 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
   return seconds;
 }
 
+// A model's file may have another content under its name.
+std::string settings_of_search(const TuneRequest& each) {
+  std::uint64_t hash = base::hash_bytes(settings_hash(each));
+  if (std::filesystem::is_regular_file(each.model))
+    hash = base::hash_combine(hash, base::hash_bytes(file_hash(each.model)));
+  return base::to_hex(hash);
+}
+
+FinishedSearch finished_search(const NetworkRequest& request, std::int64_t trials) {
+  return {settings_of_search(request.each), trials, request.trials > 0 ? 0 : request.trials_by_kernel,
+          request.each.rebuild};
+}
+
+// Whether the network has all that is asked for.
+bool has(const TunedNetwork& tuned, const NetworkRequest& request) {
+  if (!tuned.complete || !tuned.finished || !std::isfinite(tuned.seconds) || request.each.again) return false;
+  const FinishedSearch& finished = *tuned.finished;
+  if (settings_of_search(request.each) != finished.settings || request.each.rebuild > finished.rebuild) return false;
+  if (request.trials > 0) return request.trials <= finished.trials;
+  if (finished.trials_by_kernel > 0) return request.trials_by_kernel <= finished.trials_by_kernel;
+  return request.trials_by_kernel * std::int64_t(tuned.kernels.size()) <= finished.trials;
+}
+
+// What the folder holds already. UserError if it is of another network.
+void check_same(const TunedNetwork& before, const TunedNetwork& now) {
+  if (before.model_hash != now.model_hash || before.options != now.options ||
+      platform_hash(before.platform) != platform_hash(now.platform))
+    throw base::UserError(now.folder.string(),
+                          "holds the result of another model, other shapes, constants or storage, or another "
+                          "platform; give another folder");
+  if (before.layouts_given != now.layouts_given)
+    throw base::UserError(now.folder.string(), fmt::format("holds a result with {} layouts; give another folder",
+                                                           before.layouts_given ? "given" : "free"));
+}
+
+// The search that continues adds to what was spent before.
+void add_spent(const TunedNetwork& before, TunedNetwork& now) {
+  for (const auto& [on, seconds] : before.spent) {
+    const auto same =
+        std::find_if(now.spent.begin(), now.spent.end(), [&](const auto& each) { return each.first == on; });
+    if (same == now.spent.end())
+      now.spent.emplace_back(on, seconds);
+    else
+      same->second += seconds;
+  }
+}
+
 [[noreturn]] void refuse_forms(const TunedNetwork& tuned) {
   throw base::UserError(tuned.folder.string(),
                         "another graft divided this model into kernels otherwise; tune it in another folder");
@@ -160,6 +208,7 @@ class NetworkSearch {
     announce(all);
     const TuneAllResult tuned = tune_all(all, monitor_);
     out_.complete = tuned.complete;
+    if (tuned.complete && !tuned.out_of_time) out_.finished = finished_search(request_, all.trials);
     if (deadline_.exists()) out_.spent.emplace_back("the first program of each kernel", tuned.first_seconds);
     out_.spent.emplace_back("search", tuned.search_seconds);
     out_.spent.emplace_back("building the best again", tuned.finish_seconds);
@@ -354,24 +403,32 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   out.options = request.options;
   out.platform = platform;
   out.layouts_given = request.each.space.layouts == codegen::Layouts::given;
+  std::optional<TunedNetwork> before;
   if (is_network_folder(out.folder)) {
-    const TunedNetwork before = read_tuned_network(out.folder);
-    if (before.model_hash != out.model_hash || before.options != out.options ||
-        platform_hash(before.platform) != platform_hash(platform))
-      throw base::UserError(out.folder.string(),
-                            "holds the result of another model, other shapes, constants or storage, or another "
-                            "platform; give another folder");
-    if (before.layouts_given != out.layouts_given)
-      throw base::UserError(out.folder.string(), fmt::format("holds a result with {} layouts; give another folder",
-                                                             before.layouts_given ? "given" : "free"));
-    out.fused = before.fused;
-    out.in_blocks = before.in_blocks;
-    out.layouts_chosen = before.layouts_chosen;
+    before = read_tuned_network(out.folder);
+    check_same(*before, out);
+    if (has(*before, request)) {
+      monitor.note(
+          fmt::format("{}: has what is asked for ({} trials in all forms of its kernels); more trials continue it",
+                      out.folder.string(), before->finished->trials));
+      return *std::move(before);
+    }
+    out.fused = before->fused;
+    out.in_blocks = before->in_blocks;
+    out.layouts_chosen = before->layouts_chosen;
+    out.finished = before->finished;
   }
   NetworkSearch(request, deadline, watch, network, out, monitor).run();
+  if (before) add_spent(*before, out);
   out.seconds = sum_of(out.kernels);
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
+  if (out.finished)
+    kept.set("finished", base::Document::map()
+                             .set("settings", out.finished->settings)
+                             .set("trials", out.finished->trials)
+                             .set("trials_by_kernel", out.finished->trials_by_kernel)
+                             .set("rebuild", out.finished->rebuild));
   kept.set("platform_description", platform.yaml);
   kept.set("model_absolute", std::filesystem::absolute(out.model).string());
   write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, out.folder);
@@ -443,6 +500,9 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   if (const base::Document* const spent = document.find("spent_seconds"))
     for (const auto& [on, seconds] : spent->as_map()) out.spent.emplace_back(on, seconds.as_number());
   out.complete = document.at("complete").as_bool();
+  if (const base::Document* const finished = document.find("finished"))
+    out.finished = {finished->at("settings").as_string(), finished->at("trials").as_integer(),
+                    finished->at("trials_by_kernel").as_integer(), finished->at("rebuild").as_integer()};
   return out;
 }
 
@@ -467,7 +527,8 @@ base::Document to_document(const TunedNetwork& network) {
       .set("model_hash", network.model_hash)
       .set("shapes", shapes_document(network.options.shapes))
       .set("constants", constants_document(network.options.constants))
-      .set("platform", network.platform.name);
+      .set("platform", network.platform.name)
+      .set("source", tasks::source_of(network.platform));
   if (network.options.storage != codegen::DType::f32)
     out.set("storage", std::string(codegen::name_of(network.options.storage)));
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);

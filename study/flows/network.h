@@ -73,6 +73,14 @@ struct Network {
 Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target,
                      const std::set<int>& fused = {});
 
+// What a search that ended by itself was for: the same, or less of it, is answered by what it found.
+struct FinishedSearch {
+  std::string settings;               // a hash of all that decides what is searched
+  std::int64_t trials = 0;            // in total
+  std::int64_t trials_by_kernel = 0;  // by which the total was given; 0: by itself
+  std::int64_t rebuild = 0;           // TuneRequest::rebuild
+};
+
 struct TunedNetwork {
   std::filesystem::path folder, model;
   std::string model_hash;
@@ -85,8 +93,9 @@ struct TunedNetwork {
   std::vector<NetworkKernel> kernels;      // in the plan's order, in these forms
   double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
   std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
-  std::vector<std::pair<std::string, double>> spent;  // seconds of the latest call, by what they were spent on
+  std::vector<std::pair<std::string, double>> spent;  // seconds of all searches here, by what they were spent on
   bool complete = false;                              // false: stopped; the same request continues it
+  std::optional<FinishedSearch> finished;             // the largest; nothing if time ended it
 };
 
 // The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan has other
@@ -100,7 +109,8 @@ std::filesystem::path network_folder(const NetworkRequest& request);
 // blocks of channels, or kernels be one or several (codegen::is_fused_by_choice), kernels get their first trials in
 // each form, then the forms with the least sum are chosen, and only what they need is tuned; when the search is
 // continued, forms that were chosen stay. Kernels without which the network is less than 0.5 % faster get no more than
-// their first trials. Errors as tune; a kernel for which nothing is found does not end the others.
+// their first trials. A folder that has what is asked for already is left as it is, and its result returned; more
+// trials continue it. Errors as tune; a kernel for which nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
 
 // Whether a folder has the result of tune_network, and it. UserError for a file that is broken.

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "study/flows/explained.h"
 #include "study/flows/network.h"
 #include "study/flows/network_layouts.h"
 #include "study/knowledge/kernel_speed.h"
@@ -88,7 +89,7 @@ graph::Plan likely_plan(const Network& network, const codegen::Target& target, c
     } else {
       std::vector<double> reached;
       for (const std::vector<double>& all : drawn) reached.push_back(all[k]);
-      best.push_back(known.roofline.bound_seconds(kernel_work_of(workloads[k])) / std::exp(base::median(reached)));
+      best.push_back(known.roofline.least_seconds(kernel_work_of(workloads[k])) / std::exp(base::median(reached)));
     }
   }
   return layouts.plan(layouts.best(best));
@@ -110,7 +111,11 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
             (modelled.empty() ? "" : fmt::format("; its core is also modelled: the platform {} needs none", modelled)));
   }
   Known known{*roofline, measured, {}};
-  for (const MeasuredKernel& kernel : measured) known.seconds.emplace(kernel.workload.key(), kernel.seconds);
+  std::map<std::uint64_t, bool> does_less;  // by Workload::key
+  for (const MeasuredKernel& kernel : measured) {
+    known.seconds.emplace(kernel.workload.key(), kernel.seconds);
+    does_less.emplace(kernel.workload.key(), kernel.does_less);
+  }
   const graph::Plan plan = likely_plan(network, request.platform.target, known, request.seed);
   std::vector<codegen::Workload> unknown;
   std::vector<meta::Place> places;
@@ -125,6 +130,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   PredictedNetwork out;
   out.model = request.model;
   out.platform = request.platform.name;
+  out.source = tasks::source_of(request.platform);
   out.records = std::int64_t(measured.size());
   out.operations_per_second = roofline->operations_per_second;
   out.bytes_per_second = roofline->bytes_per_second;
@@ -138,13 +144,16 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
     each.workload = kernel.workload.text();
     each.label = kernel.label;
     each.calls = kernel.calls;
-    each.bound_seconds = roofline->bound_seconds(kernel_work_of(kernel.workload));
+    if (const std::optional<Roof> roof = roof_of(request.platform, kernel.workload))
+      each.bound_seconds = work_of(kernel.workload).seconds_below(*roof);
+    const double fastest = roofline->least_seconds(kernel_work_of(kernel.workload));
     std::vector<double> seconds(sums.size());
     if (const auto found = known.seconds.find(kernel.workload.key()); found != known.seconds.end()) {
       each.known = true;
+      each.does_less = does_less.at(kernel.workload.key());
       std::fill(seconds.begin(), seconds.end(), found->second);
     } else {
-      for (std::size_t d = 0; d < seconds.size(); ++d) seconds[d] = each.bound_seconds * std::exp(-drawn[d][next]);
+      for (std::size_t d = 0; d < seconds.size(); ++d) seconds[d] = fastest * std::exp(-drawn[d][next]);
       ++next;
     }
     each.one = estimated(seconds);
@@ -167,16 +176,18 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
 base::Document to_document(const PredictedNetwork& network) {
   base::Document kernels = base::Document::list();
   for (const PredictedKernel& kernel : network.kernels)
-    kernels.push(base::Document::map()
-                     .set("workload", kernel.workload)
-                     .set("calls", kernel.calls)
-                     .set("label", kernel.label)
-                     .set("known", kernel.known)
-                     .set("bound_seconds", kernel.bound_seconds)
-                     .set("one", document_of(kernel.one)));
+    kernels.push(
+        base::Document::map()
+            .set("workload", kernel.workload)
+            .set("calls", kernel.calls)
+            .set("label", kernel.label)
+            .set("known", kernel.known)
+            .set("bound_seconds", kernel.bound_seconds ? base::Document(*kernel.bound_seconds) : base::Document())
+            .set("one", document_of(kernel.one)));
   return base::Document::map()
       .set("model", network.model.string())
       .set("platform", network.platform)
+      .set("source", network.source)
       .set("total", document_of(network.total))
       .set("from_memory", document_of(network.from_memory))
       .set("kernels", std::move(kernels))

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,14 +32,15 @@ struct EstimatedSeconds {
 struct PredictedKernel {
   std::string workload, label;  // of its first call
   std::int64_t calls = 0;
-  bool known = false;        // measured on the platform
-  double bound_seconds = 0;  // of one call, at the highest speeds of the platform that are known (Roofline)
-  EstimatedSeconds one;      // call
+  bool known = false;                   // timed on the platform
+  bool does_less = false;               // known: with less arithmetic than by definition (does_less_arithmetic)
+  std::optional<double> bound_seconds;  // the least that the platform's limits allow, where they are known (roof_of)
+  EstimatedSeconds one;                 // call
 };
 
 struct PredictedNetwork {
   std::filesystem::path model;
-  std::string platform;
+  std::string platform, source;          // of the times
   std::vector<PredictedKernel> kernels;  // in the plan's order
   // What all calls take longer than measured ones, whose operands are in caches: of constants that are not.
   EstimatedSeconds from_memory;

@@ -9,10 +9,8 @@
 
 namespace graft::study {
 
-void note_continued(const search::RunDirectory& run, base::Monitor& monitor) {
-  const std::size_t trials = run.journal().trials().size();
-  if (trials == 0) return;
-  monitor.note(fmt::format("{}: continues, {} trials are recorded", run.path().string(), trials));
+void note_continued(const std::filesystem::path& run, std::int64_t trials, base::Monitor& monitor) {
+  if (trials > 0) monitor.note(fmt::format("{}: continues, {} trials are recorded", run.string(), trials));
 }
 
 bool run_rounds(search::Tuning& tuning, std::int64_t trials, base::Monitor& monitor) {

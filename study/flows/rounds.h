@@ -16,8 +16,8 @@
 
 namespace graft::study {
 
-// Notes the number of trials of a continued run; no note for a new one.
-void note_continued(const search::RunDirectory& run, base::Monitor& monitor);
+// Notes the number of trials that a continued run has recorded; no note for a new one.
+void note_continued(const std::filesystem::path& run, std::int64_t trials, base::Monitor& monitor);
 
 // Runs rounds until the budget is spent, the search is hopeless or a stop is requested; false in the last case. Notes
 // if the space had no more candidates.

@@ -64,18 +64,11 @@ std::string start_hash(const std::vector<codegen::Candidate>& candidates) {
 // searched in another way is another run.
 std::filesystem::path folder_of(const TuneRequest& request) {
   if (!request.out.empty()) return request.out;
-  const auto hash_of = [](const TuneRequest& asked) {
-    Request settings("tune");
-    put_settings(asked, settings.fields());
-    put(asked.selection, settings.fields());
-    for (const std::filesystem::path& run : asked.history) settings.set("history " + run.string(), true);
-    return settings.set("model", asked.model).set("start", start_hash(asked.start)).hash();
-  };
   TuneRequest usual;
   usual.seed = request.seed;
   std::string name = fmt::format("tune-{}-{}-s{}", short_name(request.workload.text()),
                                  short_name(request.platform.name), request.seed);
-  if (const std::string hash = hash_of(request); hash != hash_of(usual)) name += "-" + hash.substr(0, 8);
+  if (const std::string hash = settings_hash(request); hash != settings_hash(usual)) name += "-" + hash.substr(0, 8);
   return std::filesystem::path("runs") / name;
 }
 
@@ -207,6 +200,14 @@ base::Document time_document(const search::TimeSpent& spent) {
 
 }  // namespace
 
+std::string settings_hash(const TuneRequest& request) {
+  Request settings("tune");
+  put_settings(request, settings.fields());
+  put(request.selection, settings.fields());
+  for (const std::filesystem::path& run : request.history) settings.set("history " + run.string(), true);
+  return settings.set("model", request.model).set("start", start_hash(request.start)).hash();
+}
+
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
   check(request);
   if (request.library.empty() || request.again) return std::nullopt;
@@ -289,7 +290,6 @@ struct TuneSession::State {
             request.platform.yaml),
         session(space, {request.platform, measurer, run, prior.model.get(), prior.encoding.get()}) {
     session.begin(settings(start_of(request, start, history, prior, run, space, session.programs())));
-    note_continued(run, monitor);
     session.tuning().remember(history.runs);
   }
 
@@ -387,8 +387,9 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor, double par
   result.model = state.prior.name;
   result.folder = state.run.path();
   result.complete = complete;
-  result.trials = state.session.tuning().trials();
-  result.curve = state.session.tuning().curve();
+  // All that are recorded, as the answer is of all of them: several searches with one budget may ask for fewer.
+  result.trials = state.run.journal().trials();
+  result.curve = search::curve_of(result.trials);
   result.time = state.session.tuning().time_spent();
 
   const auto rebuild = std::int64_t(std::ceil(double(request.rebuild) * part));
@@ -415,6 +416,7 @@ namespace {
 
 TuneResult searched(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
   TuneSession session(request, resources, monitor);
+  note_continued(folder_of(request), session.recorded(), monitor);
   const bool complete = session.run(monitor);
   return session.finish(complete, monitor, session.part_in_time());
 }
@@ -432,7 +434,9 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
         struct Own {
           SearchResources resources;
           TuneSession session;
-          Own(const TuneRequest& request, base::Monitor& monitor) : session(request, resources, monitor) {}
+          Own(const TuneRequest& request, base::Monitor& monitor) : session(request, resources, monitor) {
+            note_continued(request.out, session.recorded(), monitor);
+          }
         };
         const auto own = std::make_shared<Own>(request, monitor);
         return std::shared_ptr<TuneSession>(own, &own->session);

@@ -43,7 +43,7 @@ struct TuneResult {
   std::uint64_t seed = 1;
   std::optional<Answer> answer;
   std::optional<double> peak_gflops;                   // of the platform, if there is an answer
-  std::vector<datasets::Trial> trials;                 // recorded ones included, in order
+  std::vector<datasets::Trial> trials;                 // all that are recorded, in order
   std::vector<std::pair<std::int64_t, double>> curve;  // search/tuning.h
   std::vector<search::Build> builds;                   // by every pipeline
   search::TimeSpent time;                              // of this call
@@ -69,6 +69,9 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
 // The same; its model is for others of these resources, too, and its measurer, which stops what is far slower than the
 // fastest so far of the workload, unless `watch` is set.
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor);
+
+// A hash of all settings that decide what is searched.
+std::string settings_hash(const TuneRequest& request);
 
 // The library's answer alone, if there is one that tune would return.
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor);

@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/shortened.h"
+#include "base/text.h"
 #include "search/scheduler.h"
 #include "study/flows/kernel_answer.h"
 
@@ -79,6 +80,7 @@ class SharedSearches {
         sessions_.emplace_back(std::in_place, request.searches[t], resources_, monitor);
       }
     }
+    note_continued_runs();
   }
 
   TuneAllResult run() {
@@ -96,6 +98,7 @@ class SharedSearches {
     result_.all_begun = std::none_of(tasks_.begin(), tasks_.end(), [](const search::SharedTask& task) {
       return !task.ended && task.best_seconds.empty();
     });
+    result_.out_of_time = is_over() && trials_ < request_.trials && search::next_task(tasks_).has_value();
     name_barely_searched();
     if (!begun_) begin();
     result_.search_seconds = watch_.seconds() - result_.first_seconds;
@@ -106,6 +109,18 @@ class SharedSearches {
   }
 
  private:
+  // One line for all of them.
+  void note_continued_runs() const {
+    std::int64_t trials = 0, runs = 0;
+    for (const std::optional<TuneSession>& session : sessions_) {
+      if (!session || session->recorded() == 0) continue;
+      trials += session->recorded();
+      ++runs;
+    }
+    if (runs > 0)
+      monitor_.note(fmt::format("{} of {} continued, {} trials are recorded", base::counted(runs, "run"),
+                                sessions_.size(), trials));
+  }
   bool is_over() const { return request_.deadline.left() <= reserve(); }
   double seconds_per_trial() const { return trials_ > 0 ? step_seconds_ / double(trials_) : 0; }
 

@@ -48,6 +48,7 @@ struct TuneAllResult {
   double weighted_seconds = 0;       // sum of weight * time; infinite if a search found nothing
   bool complete = false;             // false: stopped; the same request continues it
   bool all_begun = false;            // all searches had their first trials
+  bool out_of_time = false;          // the deadline ended them before all trials were spent
   std::vector<std::size_t> barely;   // searches that the time ended before they had these
   double first_seconds = 0, search_seconds = 0, finish_seconds = 0;  // until all had one, all searched, all were built
   double seconds_per_trial = 0;

@@ -301,7 +301,7 @@ struct OwnSession {
     const fs::path made = scratch / prior_name;
     if (fs::exists(made)) base::replace_file(folder / prior_name, base::read_file(made));
     session.begin(settings());
-    note_continued(run, monitor);
+    note_continued(folder, recorded(), monitor);
     session.tuning().remember(history.runs);
   }
 

@@ -131,6 +131,12 @@ base::Document to_document(const Answer& answer) {
   return out;
 }
 
+bool does_less_arithmetic(const codegen::Candidate& candidate) {
+  const auto schedule = codegen::schedule(candidate);
+  return schedule && std::any_of(schedule->begin(), schedule->end(),
+                                 [](const codegen::Step& step) { return step.kind == codegen::StepKind::winograd; });
+}
+
 bool is_in_f32(const codegen::Workload& workload) {
   const codegen::Computation computation = workload.computation();
   return std::all_of(computation.tensors.begin(), computation.tensors.end(),

@@ -61,6 +61,10 @@ base::Document schedule_document(const codegen::Candidate& candidate);
 // if one is known, "pipeline".
 base::Document to_document(const Answer& answer);
 
+// Whether the program computes its results with less arithmetic than the definition has, as Winograd's transform does:
+// its speed by the definition may be above the peak.
+bool does_less_arithmetic(const codegen::Candidate& candidate);
+
 // Whether it computes in f32 alone.
 bool is_in_f32(const codegen::Workload& workload);
 // The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads in f32; nullopt if it is

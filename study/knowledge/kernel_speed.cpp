@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Before anything is measured: a tuned kernel reaches about two fifths of its bound.
+// Before anything is measured: a tuned kernel takes about two and a half times the least time.
 constexpr meta::GaussianProcess::Prior prior = {-0.9, 0.6};
 constexpr std::size_t most_kernels = 400;  // for the model: its work grows with their third power
 constexpr std::int64_t usual_near_bytes = 1 << 20;
@@ -34,12 +34,13 @@ constexpr std::int64_t usual_near_bytes = 1 << 20;
 // Collects kernels, each once.
 class Kernels {
  public:
-  void add(const codegen::Workload& workload, double seconds, int source) {
+  void add(const codegen::Workload& workload, double seconds, const codegen::Candidate& candidate, int source) {
+    const MeasuredKernel kernel{workload, seconds, source, does_less_arithmetic(candidate)};
     const auto [place, is_new] = places_.emplace(workload.key(), all_.size());
     if (is_new) {
-      all_.push_back({workload, seconds, source});
+      all_.push_back(kernel);
     } else if (MeasuredKernel& known = all_[place->second]; seconds < known.seconds) {
-      known = {workload, seconds, source};
+      known = kernel;
     }
   }
   std::vector<MeasuredKernel> all() && { return std::move(all_); }
@@ -63,7 +64,8 @@ void add_run(const fs::path& folder, const tasks::Platform& platform, int source
   for (const datasets::Trial& trial : run.journal.trials) {
     const codegen::Workload& workload = trial.candidate.workload;
     if (!codegen::names_computation(workload) || !seen.insert(workload.text()).second) continue;
-    if (const std::optional<Answer> answer = answer_of(run, workload)) kernels.add(workload, answer->seconds(), source);
+    if (const std::optional<Answer> answer = answer_of(run, workload))
+      kernels.add(workload, answer->seconds(), answer->candidate, source);
   }
 }
 
@@ -72,7 +74,9 @@ void add_folder(const fs::path& folder, const tasks::Platform& platform, int sou
     const TunedNetwork network = read_tuned_network(folder);
     check_platform(folder, network.platform, platform);
     for (const NetworkKernel& kernel : network.kernels) {
-      if (kernel.answer) kernels.add(kernel.workload, datasets::seconds_of(kernel.answer->measurement), source);
+      if (kernel.answer)
+        kernels.add(kernel.workload, datasets::seconds_of(kernel.answer->measurement), kernel.answer->candidate,
+                    source);
     }
     return;
   }
@@ -130,7 +134,7 @@ std::vector<MeasuredKernel> measured_kernels(const std::optional<fs::path>& libr
     const std::string hash = platform_hash(platform);
     for (const KnownAnswer& answer : Library(*library).all()) {
       if (answer.platform_hash == hash)
-        kernels.add(answer.candidate.workload, datasets::seconds_of(answer.measurement), source);
+        kernels.add(answer.candidate.workload, datasets::seconds_of(answer.measurement), answer.candidate, source);
     }
   }
   return std::move(kernels).all();
@@ -157,7 +161,7 @@ KernelWork kernel_work_of(const codegen::Workload& workload) {
   return work;
 }
 
-double Roofline::bound_seconds(const KernelWork& work) const {
+double Roofline::least_seconds(const KernelWork& work) const {
   return std::max({work.operations / operations_per_second, work.bytes / bytes_per_second,
                    (work.bytes - near_bytes) / far_bytes_per_second});
 }
@@ -232,7 +236,7 @@ meta::GaussianProcess speed_model(const Roofline& roofline, const std::vector<Me
   for (const codegen::Workload& workload : workloads) wanted.push_back(speed_place(workload));
   std::vector<std::pair<double, meta::Observation>> near;
   for (const MeasuredKernel& kernel : kernels) {
-    const double reached = roofline.bound_seconds(kernel_work_of(kernel.workload)) / kernel.seconds;
+    const double reached = roofline.least_seconds(kernel_work_of(kernel.workload)) / kernel.seconds;
     if (!(reached > 0)) continue;
     meta::Observation observation{speed_place(kernel.workload), std::log(reached), kernel.source};
     double distance = std::numeric_limits<double>::infinity();

@@ -1,6 +1,6 @@
-// How fast kernels run on a platform, from those that were measured there: what a kernel has to do at least, the bounds
-// that a platform's speed sets (a roofline: Williams, Waterman and Patterson, CACM 2009), and the part of that speed
-// that other kernels reach.
+// How fast kernels run on a platform, from those that were measured there: what a kernel has to do at least, the time
+// that takes at the highest speeds known of the platform (a roofline: Williams, Waterman and Patterson, CACM 2009), and
+// the part of that speed that other kernels reach.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ namespace graft::study {
 struct MeasuredKernel {
   codegen::Workload workload;
   double seconds = 0;
-  int source = 0;  // the folder that it is from, by position
+  int source = 0;          // the folder that it is from, by position
+  bool does_less = false;  // does_less_arithmetic of its program
 };
 
 // All kernels that are known there, each (Workload::key) once, with its least time: from folders of networks, of runs
@@ -42,7 +43,7 @@ struct Roofline {
   double bytes_per_second = 0;      // in caches
   double near_bytes = 0;            // that these hold: of a core alone, or of a modelled platform all
   double far_bytes_per_second = 0;  // of more than that
-  double bound_seconds(const KernelWork& work) const;
+  double least_seconds(const KernelWork& work) const;
 };
 
 // The highest speeds that any of the kernels reached, and what the profile of a modelled platform says. nullopt if
@@ -53,7 +54,7 @@ std::optional<Roofline> roofline_of(const tasks::Platform& platform, const std::
 // main stages differ only in extents and strides are of one kind.
 meta::Place speed_place(const codegen::Workload& workload);
 
-// A model of log(bound / seconds), of the kernels that are most similar to the workloads.
+// A model of log(least_seconds / seconds), of the kernels that are most similar to the workloads.
 meta::GaussianProcess speed_model(const Roofline& roofline, const std::vector<MeasuredKernel>& kernels,
                                   const std::vector<codegen::Workload>& workloads);
 

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/parallel.h"
+#include "base/text.h"
 #include "datasets/dataset.h"
 #include "datasets/journal.h"
 #include "tests/cli/support.h"
@@ -276,6 +277,30 @@ TEST_F(Flow, Adapt) {
   const base::Document model = json_of({"inspect", file("adapted.h5")});
   EXPECT_EQ(model.at("kind").as_string(), "model");
   EXPECT_NE(model.at("card").as_string().find("native:v3"), std::string::npos);
+  // Whether it helped is said first, there and in the card, before what the card of the prior says.
+  const std::string verdict = result.at("verdict").as_string();
+  const std::string text = graft({"inspect", file("adapted.h5")}).out;
+  const std::size_t at = text.find(verdict + ".");
+  ASSERT_NE(at, std::string::npos) << text;
+  EXPECT_LT(at, text.find("* learner"));
+  EXPECT_EQ(text.find("## Adapted"), text.find("## "));
+}
+
+// A row of a table is no longer than it needs to be, and what is left out of a long name differs.
+TEST_F(Flow, ExpressionsAreShortInTables) {
+  const auto sum = [](const std::string& more) {
+    return "input A[8,4]; input B[8,4]; input C[8,4]; input D[8,4]; output E[i,j] = A[i,j] + B[i,j] + C[i,j] + D[i,j]" +
+           more + " where i=8, j=4";
+  };
+  const base::Finished finished = graft({"adapt", file("model.h5"), "--platform", "model:cortex-a53", "--workloads",
+                                         sum(" + 1") + "," + sum(" + 2"), "--shots", "2", "--out", file("sums.h5")});
+  ASSERT_EQ(finished.exit_code, 0) << finished.err;
+  std::set<std::string> rows;
+  for (const std::string_view line : base::split(finished.out, '\n')) {
+    if (line.starts_with("input A")) rows.emplace(line.substr(0, line.find("#") + 5));
+    EXPECT_LT(line.size(), 160u) << line;
+  }
+  EXPECT_EQ(rows.size(), 2u) << finished.out;
 }
 
 // The order of one program is not known: no figure says that it is.
@@ -367,6 +392,25 @@ TEST_F(Flow, TimesUnderAnEmulatorTeachAndCompareNothing) {
   const base::Finished compared = graft({"compare", file("emulated-run"), file("emulated-run")});
   EXPECT_EQ(compared.exit_code, 2);
   EXPECT_NE(compared.err.find("times under an emulator"), std::string::npos) << compared.err;
+  // They are called so.
+  const std::string inspected = graft({"inspect", file("emulated-run")}).out;
+  EXPECT_NE(inspected.find("best emulated seconds"), std::string::npos) << inspected;
+  EXPECT_NE(inspected.find(" (emulated)"), std::string::npos) << inspected;
+}
+
+// Above the peak, or not: by the definition's arithmetic, of which the program does less.
+TEST_F(Flow, WinogradIsNamedWhereASpeedIsComparedWithThePeak) {
+  base::replace_file(file("start.txt"), "winograd Y 2\n");
+  const std::vector<std::string> command = {"tune",       "conv2d(n=1,c=16,h=16,w=16,k=16,r=3,s=3,pad=1)",
+                                            "--platform", "model:cortex-a72",
+                                            "--model",    "random",
+                                            "--start",    file("start.txt"),
+                                            "--trials",   "1",
+                                            "--out",      file("winograd")};
+  const base::Finished tuned = graft(command);
+  ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
+  for (const std::string& text : {tuned.out, graft({"inspect", file("winograd")}).out})
+    EXPECT_NE(text.find(" % (Winograd) of "), std::string::npos) << text;
 }
 
 // What counts is what a model knows, not of which kind it is.

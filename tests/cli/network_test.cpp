@@ -149,7 +149,8 @@ TEST_F(TunedNetwork, IsInspectedByItsFolder) {
   JsonTables::of_the_project().check("`inspect` (tuned network)", found);
   EXPECT_EQ(found.at("kernels").as_list().size(), 2u);
   const std::string text = graft({"inspect", file("net")}).out;
-  for (const char* const part : {"first (Conv, Relu)", "of the bound", "sum of all calls"})
+  for (const char* const part : {"first (Conv, Relu)", "of the bound", ": modelled times, not measurements of a device",
+                                 "modelled time of one", " (modelled)\n"})
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   // The program of the kernel that takes most of the time, or of the one that is asked for.
   const base::Document::List& kernels = found.at("kernels").as_list();
@@ -178,6 +179,79 @@ TEST_F(TunedNetwork, ItsBoundsAreThoseOfThePlatform) {
     EXPECT_DOUBLE_EQ(
         kernel.at("least_seconds").as_number(),
         std::max(kernel.at("operations").as_number() / peak, kernel.at("bytes").as_number() / bandwidth) * 1e-9);
+}
+
+// A modelled time is called so, and the share of the bound is that of the tuned network's table.
+TEST_F(TunedNetwork, IsPredictedInTheSameWords) {
+  const std::vector<std::string> command = {"predict",    file("net.onnx"),    "--shape", "batch=1",
+                                            "--platform", "model:sifive-p450", "--from",  file("net")};
+  const base::Document found = json_of(command);
+  EXPECT_EQ(found.at("source").as_string(), "modelled");
+  const std::string text = graft(command).out, inspected = graft({"inspect", file("net")}).out;
+  EXPECT_EQ(text.find("measured"), std::string::npos) << text;
+  for (const char* const part : {": modelled times, not measurements of a device", "modelled time of one",
+                                 "modelled: 2 of 2 kernels", "each of 2 modelled kernels"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+  const base::Document limits =
+      json_of({"inspect", file("net.onnx"), "--shape", "batch=1", "--platform", "model:sifive-p450"});
+  for (std::size_t k = 0; k < 2; ++k) {
+    const base::Document& kernel = found.at("kernels").as_list()[k];
+    const double bound = kernel.at("bound_seconds").as_number(), one = kernel.at("one").at("seconds").as_number();
+    EXPECT_DOUBLE_EQ(bound, limits.at("kernels").as_list()[k].at("least_seconds").as_number());
+    const std::string share = fmt::format("{:.1f} %", 100 * bound / one);
+    for (const std::string& shown : {text, inspected}) EXPECT_NE(shown.find(share), std::string::npos) << shown;
+  }
+}
+
+// The same command leaves the record as it is, and says so; what continues is said in one line.
+TEST_F(TunedNetwork, IsNotTunedAgainByTheSameCommand) {
+  const std::string record = base::read_file(file("net/network.json"));
+  const auto again = [&](const std::string& trials) {
+    return graft(quick({"tune", file("net.onnx"), "--shape", "batch=1", "--platform", "model:sifive-p450", "--model",
+                        "scratch", "--trials", trials, "--rebuild", "0", "--out", file("net")}));
+  };
+  const std::string inspected = graft({"inspect", file("net")}).out;
+  for (const char* const trials : {"8", "2"}) {
+    const base::Finished finished = again(trials);
+    EXPECT_EQ(finished.out, inspected);
+    EXPECT_NE(finished.err.find("has what is asked for"), std::string::npos) << finished.err;
+    EXPECT_EQ(base::read_file(file("net/network.json")), record);
+  }
+  const base::Finished more = again("16");
+  EXPECT_NE(base::read_file(file("net/network.json")), record);
+  EXPECT_NE(more.err.find("2 runs of 2 continued, 8 trials are recorded"), std::string::npos) << more.err;
+  EXPECT_EQ(count(more.err, "continue"), 1u) << more.err;
+}
+
+// As exporters write them: paths, and long lists of what is fused.
+TEST(Inspect, LayersHaveShortNames) {
+  const base::Folder folder;
+  const std::string file = (folder / "net.onnx").string();
+  base::replace_file(file,
+                     GraphFile()
+                         .input("x", {4})
+                         .node("Relu", {"x"}, {"a"}, {}, "/model/encoder/layers.11/attention/self/query/activation")
+                         .node("Exp", {"a"}, {"b"})
+                         .node("Tanh", {"b"}, {"c"})
+                         .node("Sqrt", {"c"}, {"d"})
+                         .node("Sigmoid", {"d"}, {"y"})
+                         .output("y")
+                         .model());
+  const base::Finished finished = graft({"inspect", file});
+  EXPECT_NE(finished.out.find("  .../attention/self/query/activation (Relu, Exp, Tanh, Sqrt, ...)\n"),
+            std::string::npos)
+      << finished.out;
+}
+
+// The history of a network's search is all that its folder holds.
+TEST_F(TunedNetwork, IsHistoryByItsFolder) {
+  const base::Finished finished =
+      graft(quick({"tune", file("net.onnx"), "--shape", "batch=1", "--platform", "model:sifive-p670", "--model",
+                   "scratch", "--trials", "4", "--rebuild", "0", "--history", file("net"), "--out", file("next")}));
+  EXPECT_EQ(finished.exit_code, 0) << finished.err;
+  const base::Finished refused = graft(
+      quick({"tune", small, "--model", "scratch", "--trials", "4", "--history", folder.path().string() + "/none"}));
+  EXPECT_EQ(refused.exit_code, 2);
 }
 
 TEST_F(TunedNetwork, IsCompiledAndRunAsTheReferenceSays) {

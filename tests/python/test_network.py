@@ -203,6 +203,7 @@ class TunedNetwork(InFolder):
         tuned = graft.tune_network(self.folder / "relu.onnx", "native", shapes={"columns": [3]}, trials=2,
                                    guide="random", out=self.folder / "run", rebuild=0)
         self.assertTrue(tuned["complete"])
+        self.assertEqual(tuned["source"], "native")
         self.assertEqual([kernel["calls"] for kernel in tuned["kernels"]], [1])
         self.assertAlmostEqual(tuned["seconds"], tuned["kernels"][0]["seconds"])
         x = np.array([[1, -2, 3], [-4, 5, -6]], np.float32)

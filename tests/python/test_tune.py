@@ -26,6 +26,7 @@ class Tune(InFolder):
         self.assertEqual(answer.curve.shape[1], 2)
         self.assertEqual(answer.curve[-1, 1], answer.seconds)
         self.assertIn("8", repr(answer))
+        self.assertIn(" s (modelled), ", repr(answer))
         more = self.few(trials=6)
         self.assertEqual(more.trials, 6)
         scores = graft.predict(None, SMALL, MODELLED, [more.schedule, "order C l.0 j.0 i.0", "tile C q 4"])

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "graph/layouts.h"
+#include "search/run_directory.h"
 #include "study/flows/compile_network.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
@@ -143,6 +145,53 @@ TEST(Network, IsTunedContinuedAndCompiled) {
   other.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
   base::replace_file(folder / "net.onnx", other.model());
   EXPECT_THROW(compile_network({.folder = folder / "run"}, monitor), base::UserError);
+  EXPECT_THROW(tune_network(request, monitor), base::UserError);
+}
+
+// The same command, or one for less, leaves the record as it is; more trials add to what is recorded.
+TEST(Network, WhatIsFinishedStaysAndWhatContinuesAdds) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  base::replace_file(folder / "net.onnx", small_network());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "model:sifive-p450");
+  request.trials_by_kernel = 4;
+  const TunedNetwork tuned = tune_network(request, monitor);
+  const std::string record = base::read_file(folder / "run" / "network.json");
+  const auto trials_of = [](const TunedNetwork& network) {
+    std::int64_t trials = 0;
+    for (const NetworkKernel& kernel : network.kernels) trials += kernel.trials;
+    return trials;
+  };
+  EXPECT_EQ(to_document(tune_network(request, monitor)), to_document(tuned));
+  for (const std::int64_t fewer : {1, 3}) {
+    request.trials_by_kernel = fewer;
+    EXPECT_EQ(to_document(tune_network(request, monitor)), to_document(tuned));
+  }
+  request.trials = 8;
+  EXPECT_EQ(to_document(tune_network(request, monitor)), to_document(tuned));
+  EXPECT_EQ(base::read_file(folder / "run" / "network.json"), record);
+
+  request.trials = 8 * std::int64_t(tuned.kernels.size());
+  const TunedNetwork more = tune_network(request, monitor);
+  EXPECT_GT(trials_of(more), trials_of(tuned));
+  EXPECT_LE(more.seconds, tuned.seconds);
+  ASSERT_EQ(more.kernels.size(), tuned.kernels.size());
+  for (std::size_t k = 0; k < more.kernels.size(); ++k) {
+    const NetworkKernel& kernel = more.kernels[k];
+    EXPECT_EQ(kernel.trials, std::int64_t(search::read_run(folder / "run" / kernel.run).journal.trials.size()));
+    EXPECT_GE(kernel.trials, tuned.kernels[k].trials);
+  }
+  for (const auto& [on, seconds] : tuned.spent) {
+    const auto same =
+        std::find_if(more.spent.begin(), more.spent.end(), [&](const auto& each) { return each.first == on; });
+    ASSERT_NE(same, more.spent.end()) << on;
+    EXPECT_GT(same->second, seconds) << on;
+  }
+  EXPECT_EQ(to_document(read_tuned_network(folder / "run")), to_document(more));
+
+  // Another search in the folder is refused as before, however few trials it has.
+  request.each.seed = 2;
+  request.trials = 1;
   EXPECT_THROW(tune_network(request, monitor), base::UserError);
 }
 

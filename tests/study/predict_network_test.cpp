@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "study/flows/explained.h"
 #include "study/flows/network.h"
 #include "study/knowledge/kernel_speed.h"
 #include "tasks/probe.h"
@@ -88,7 +90,7 @@ TEST(Roofline, OfKernelsAndOfProfiles) {
   const std::optional<Roofline> known = roofline_of(native, {{product, 1e-9, 0}, {product, 1e-6, 0}});
   ASSERT_TRUE(known.has_value());
   EXPECT_DOUBLE_EQ(known->operations_per_second, 2 * 64 * 64 * 64 / 1e-9);
-  EXPECT_DOUBLE_EQ(known->bound_seconds(kernel_work_of(product)), 1e-9);
+  EXPECT_DOUBLE_EQ(known->least_seconds(kernel_work_of(product)), 1e-9);
   const std::optional<Roofline> profile = roofline_of(modelled, {});
   ASSERT_TRUE(profile.has_value());
   const double memory = std::get<tasks::Modelled>(modelled.how).profile.memory_gigabytes_per_second * 1e9;
@@ -107,7 +109,13 @@ TEST_F(PredictNetwork, WhatWasMeasuredIsKnown) {
     EXPECT_TRUE(known.kernels[k].known);
     EXPECT_EQ(known.kernels[k].calls, truth.kernels[k].calls);
     EXPECT_EQ(known.kernels[k].label, truth.kernels[k].label);
+    // The same bound as in the table of the tuned network.
+    const std::optional<Roof> roof = roof_of(truth.platform, truth.kernels[k].workload);
+    ASSERT_TRUE(roof && known.kernels[k].bound_seconds);
+    EXPECT_DOUBLE_EQ(*known.kernels[k].bound_seconds, work_of(truth.kernels[k].workload).seconds_below(*roof));
+    EXPECT_FALSE(known.kernels[k].does_less);
   }
+  EXPECT_EQ(known.source, "modelled");
   EXPECT_DOUBLE_EQ(known.total.seconds, truth.seconds);  // modelled times add up
   EXPECT_DOUBLE_EQ(known.total.low, known.total.high);
   // The same of a library, and of the folder of the kernels' runs.
