@@ -165,6 +165,8 @@ std::string operation_text(Op op, DType type, const std::string& a, const std::s
     case Op::log:
     case Op::tanh:
     case Op::erf:
+    case Op::sin:
+    case Op::cos:
     case Op::floor:
       return library_call(name_of(op), type, a);
     case Op::round:
@@ -295,7 +297,8 @@ class Printer {
       case Combine::none:
         return fmt::format("{} = {};\n", target, right);
       case Combine::sum:
-        return fmt::format("{} += {};\n", target, right);
+      case Combine::product:
+        return fmt::format("{} {} {};\n", target, name_of(store.combine), right);
       case Combine::max:
       case Combine::min: {
         const std::string_view name = store.combine == Combine::max ? "max" : "min";

@@ -283,10 +283,9 @@ struct Totals {
   void add_store(const codegen::Store& store, const Around& around, double times) {
     const codegen::ArithmeticCounts counts = codegen::arithmetic(store.value);
     add += times * double(counts.add + (store.combine == codegen::Combine::sum));
-    mul += times * double(counts.mul);
+    mul += times * double(counts.mul + (store.combine == codegen::Combine::product));
     div += times * double(counts.div);
-    compare += times * double(counts.compare +
-                              (store.combine == codegen::Combine::max || store.combine == codegen::Combine::min));
+    compare += times * double(counts.compare + codegen::is_extreme(store.combine));
     special += times * double(counts.special);
     executions += times;
     statements += around.unrolled;

@@ -33,6 +33,8 @@ Operations operations(const codegen::LoopProgram& program, const codegen::Store&
   if (store.combine == Combine::sum) {
     ++plain.add;
     fused += codegen::is_product(store.value);
+  } else if (store.combine == Combine::product) {
+    ++plain.mul;
   } else if (store.combine != Combine::none) {
     ++plain.compare;
   }

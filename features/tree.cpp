@@ -50,8 +50,7 @@ void write_leaf(const LoopProgram& program, const codegen::Store& store, std::sp
   std::int64_t register_loads = is_register(store.target) && store.combine != codegen::Combine::none;
   for (const codegen::Access& load : store.value.loads) register_loads += is_register(load);
   out[OfLeaf::combines_sum] = store.combine == codegen::Combine::sum ? 1.0f : 0.0f;
-  out[OfLeaf::combines_extreme] =
-      store.combine == codegen::Combine::max || store.combine == codegen::Combine::min ? 1.0f : 0.0f;
+  out[OfLeaf::combines_extreme] = codegen::is_extreme(store.combine) ? 1.0f : 0.0f;
   out[OfLeaf::writes_register] = is_register(store.target) ? 1.0f : 0.0f;
   out[OfLeaf::register_loads] = log_count(double(register_loads));
   out[OfLeaf::element_bytes] = float(codegen::bytes_of(target.dtype));

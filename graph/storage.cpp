@@ -56,7 +56,8 @@ void store_as(Part& part, int tensor, DType storage) {
     return std::any_of(stage.value.loads.begin(), stage.value.loads.end(),
                        [&](const Access& access) { return access.tensor == tensor; });
   };
-  const bool is_sum = writer >= 0 && computation.stages[std::size_t(writer)].combine == Combine::sum;
+  const Combine combine = writer < 0 ? Combine::none : computation.stages[std::size_t(writer)].combine;
+  const bool is_sum = combine != Combine::none && !is_extreme(combine);  // or a product
   if (!is_sum && !(writer >= 0 && std::any_of(computation.stages.begin(), computation.stages.end(), reads))) {
     computation.tensors[std::size_t(tensor)].dtype = storage;
     return;

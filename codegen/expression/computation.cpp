@@ -136,7 +136,7 @@ std::optional<std::string> value_problem(const Computation& computation, const S
   for (std::size_t n = 0; n < value.nodes.size(); ++n) {
     const ValueNode& node = value.nodes[n];
     if (node.op == Op::constant) {
-      if (!std::isfinite(node.number)) return "a constant must be finite";
+      if (std::isnan(node.number)) return "a constant must be a number";
       if (auto problem = number_problem(node.number, types[n].result)) return problem;
     }
     if (node.op != Op::load) continue;
@@ -152,13 +152,13 @@ std::optional<std::string> value_problem(const Computation& computation, const S
   }
   const DType result = types.back().result;
   if (stage.combine == Combine::none) return std::nullopt;
-  if (stage.combine == Combine::sum && computed_in(type) != type)
-    return fmt::format("sums into {}; write a stage of type {}, and convert it in the next one", name_of(type),
-                       name_of(computed_in(type)));
+  if (!is_extreme(stage.combine) && computed_in(type) != type)
+    return fmt::format("{} into {}; write a stage of type {}, and convert it in the next one",
+                       stage.combine == Combine::sum ? "sums" : "products", name_of(type), name_of(computed_in(type)));
   if (is_floating(result) && !is_floating(type))
     return fmt::format("reduces values of type {} into {}; write a stage of type {}, and convert it in the next one",
                        name_of(result), name_of(type), name_of(result));
-  if (stage.combine != Combine::sum && widest(result, type) != computed_in(type))
+  if (is_extreme(stage.combine) && widest(result, type) != computed_in(type))
     return fmt::format("'{}' of values of type {} into {}; write a stage of type {}, and convert it in the next one",
                        name_of(stage.combine), name_of(result), name_of(type), name_of(result));
   return std::nullopt;
@@ -190,7 +190,7 @@ std::optional<std::string> stage_problem(const Computation& computation, const S
   if (auto problem = extents_problem(extents, iterations_limit)) return problem;
   const bool reduces = stage.axes.size() > spatial;
   if (stage.combine == Combine::none && reduces)
-    return fmt::format("axis {} is not on the left of '='; to reduce over it write '+=', 'max=' or 'min='",
+    return fmt::format("axis {} is not on the left of '='; to reduce over it write '+=', '*=', 'max=' or 'min='",
                        stage.axes[spatial].name);
   if (stage.combine != Combine::none && !reduces)
     return fmt::format("'{}' has no axis to reduce over; write '='", name_of(stage.combine));
@@ -223,6 +223,8 @@ std::string_view name_of(Combine combine) {
       return "max=";
     case Combine::min:
       return "min=";
+    case Combine::product:
+      return "*=";
   }
   return "";
 }
@@ -236,8 +238,14 @@ double identity_of(Combine combine) {
       return -std::numeric_limits<double>::infinity();
     case Combine::min:
       return std::numeric_limits<double>::infinity();
+    case Combine::product:
+      return 1;
   }
   return 0;
+}
+
+bool is_extreme(Combine combine) {
+  return combine == Combine::max || combine == Combine::min;
 }
 
 std::int64_t Tensor::elements() const {

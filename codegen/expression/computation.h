@@ -30,9 +30,10 @@ struct Tensor {
   std::int64_t bytes() const { return elements() * bytes_of(dtype); }
 };
 
-enum class Combine { none, sum, max, min };
-std::string_view name_of(Combine combine);  // "=", "+=", "max=", "min="
-double identity_of(Combine combine);        // start of a reduction: 0, -inf, +inf (integers: ends of their range)
+enum class Combine { none, sum, max, min, product };
+std::string_view name_of(Combine combine);  // "=", "+=", "max=", "min=", "*="
+double identity_of(Combine combine);        // start of a reduction: 0, -inf, +inf (integers: ends of their range), 1
+bool is_extreme(Combine combine);           // the result is one of the values: max, min
 
 struct Axis {
   std::string name;

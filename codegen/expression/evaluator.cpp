@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 
+#include "base/memory.h"
 #include "codegen/expression/extreme.h"
 #include "codegen/expression/functions.h"
 
@@ -43,15 +44,15 @@ std::int64_t converted_depth(std::int64_t depth, DType from, DType to) {
   return std::int64_t(std::ceil(double(depth) * scale)) + 1;
 }
 
-// An exact operand adds nothing, whatever the derivative.
+// An exact operand adds nothing, whatever the derivative; nor does one that the result does not depend on.
 double scaled(double magnitude, double derivative) {
-  return magnitude == 0 ? 0 : magnitude * derivative;
+  return magnitude == 0 || derivative == 0 ? 0 : magnitude * derivative;
 }
 
 // Integers of 64 bits are doubles here, and those beyond 2^53 are rounded.
+constexpr double exact_integers = 0x1p53;
 double rounding_of(double integer) {
-  constexpr double exact = 0x1p53;
-  return std::abs(integer) < exact ? 0 : std::abs(integer) / exact;
+  return std::abs(integer) < exact_integers ? 0 : std::abs(integer) / exact_integers;
 }
 
 // Infinities come from padding, and are exact.
@@ -78,6 +79,11 @@ double kept_size(double integer, double size, const Range& range) {
 // The magnitude of a partial sum whose terms have magnitudes of `size` together.
 double size_of_sum(double sum, double size, const Range& range) {
   return is_floating(range.type) ? size : kept_size(sum, size + rounding_of(sum), range);
+}
+
+// The magnitude of a product of a and b that have magnitudes ma and mb, before it is kept in its type.
+double size_of_product(double a, double ma, double b, double mb, bool floating) {
+  return floating ? ma * mb : scaled(ma, std::abs(b)) + scaled(mb, std::abs(a)) + ma * mb;
 }
 
 // kept() of all numbers, which as a rule are within the range already.
@@ -132,6 +138,22 @@ double exact_product(double a, double b, DType type) {
     else
       return a * b;
   });
+}
+
+// The magnitude with which a reduction starts: those of products of floating point are multiplied.
+double start_of_sizes(Combine combine, DType type) {
+  return combine == Combine::product && is_floating(type) ? 1 : 0;
+}
+
+// Multiplies a product of magnitude `size` by a number of this magnitude; nullptr: there are none.
+void multiply(double& product, double& size, double number, const double* magnitude, const Range& range) {
+  const bool floating = is_floating(range.type);
+  if (magnitude != nullptr) size = size_of_product(product, size, number, *magnitude, floating);
+  const double in_double = product * number;
+  product = floating || std::abs(in_double) <= exact_integers ? in_double : exact_product(product, number, range.type);
+  if (floating) return;
+  product = range.keep(product);
+  if (magnitude != nullptr) size = kept_size(product, size + rounding_of(product), range);
 }
 
 std::vector<std::int64_t> extents_of(const Stage& stage, const std::vector<std::size_t>& axes) {
@@ -201,6 +223,8 @@ std::vector<std::int64_t> depths_of(const Computation& computation, const Stage&
       case Op::tanh:
       case Op::sigmoid:
       case Op::erf:
+      case Op::sin:
+      case Op::cos:
         here = a + special;
         break;
       case Op::pow:
@@ -248,10 +272,10 @@ std::int64_t depth_of(const Computation& computation, const Stage& stage, const 
       converted_depth(depths_of(computation, stage, data).back(), types_of(computation, stage).back().result,
                       computation.tensors[std::size_t(stage.tensor)].dtype);
   std::int64_t terms = 1;
-  if (stage.combine == Combine::sum)
-    for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
-      terms *= stage.axes[a].extent;
-  return of_value + terms - 1;
+  for (std::size_t a = std::size_t(computation.spatial_axes(stage)); a < stage.axes.size(); ++a)
+    terms *= is_extreme(stage.combine) ? 1 : stage.axes[a].extent;
+  const std::int64_t of_values = stage.combine == Combine::product ? base::capped_product(of_value, terms) : of_value;
+  return base::capped_sum(of_values, terms - 1);
 }
 
 Evaluator::Task Evaluator::task_of(const Computation& computation, const Stage& stage) {
@@ -451,7 +475,7 @@ void Evaluator::run_by_elements(std::span<const std::int64_t> list, std::int64_t
       i += together;
     }
     std::fill_n(sums_.begin(), lanes_, kept(identity_of(task_.combine), task_.type));
-    std::fill_n(sizes_.begin(), lanes_, 0.0);
+    std::fill_n(sizes_.begin(), lanes_, start_of_sizes(task_.combine, task_.type));
     of_terms_.go_to(0);
     for (std::int64_t term = 0; term < of_terms_.points(); ++term, of_terms_.advance()) {
       ask(monitor);
@@ -473,7 +497,7 @@ void Evaluator::run_by_terms(std::span<const std::int64_t> list, std::int64_t fi
                              base::Monitor& monitor) {
   const auto element = [&](std::int64_t i) { return list.empty() ? i : list[std::size_t(i)]; };
   std::vector<double> values(std::size_t(end - first), kept(identity_of(task_.combine), task_.type)),
-      magnitudes(values.size(), 0);
+      magnitudes(values.size(), start_of_sizes(task_.combine, task_.type));
   for (std::int64_t term = 0; term < of_terms_.points(); term += std::int64_t(width)) {
     begin_lanes();
     add_lanes(of_terms_, term, std::min(std::int64_t(width), of_terms_.points() - term));
@@ -503,6 +527,7 @@ Evaluator::Numbers Evaluator::evaluated(bool all) {
 void Evaluator::combine(const Numbers& with) {
   double *sums = sums_.data(), *sizes = sizes_.data();
   const double *v = with.value, *m = with.magnitude;
+  const Range range(task_.type);
   switch (task_.combine) {
     case Combine::none:
       std::copy_n(v, lanes_, sums);
@@ -517,9 +542,11 @@ void Evaluator::combine(const Numbers& with) {
     case Combine::min:
       for (std::size_t l = 0; l < lanes_; ++l) sums[l] = minimum(sums[l], v[l]);
       break;
+    case Combine::product:
+      for (std::size_t l = 0; l < lanes_; ++l) multiply(sums[l], sizes[l], v[l], m == nullptr ? nullptr : &m[l], range);
+      return;
   }
   if (m == nullptr) return;
-  const Range range(task_.type);
   if (task_.combine == Combine::none)
     std::copy_n(m, lanes_, sizes);
   else if (task_.combine == Combine::sum)
@@ -538,6 +565,8 @@ void Evaluator::fold(const Numbers& lanes, double& value, double& magnitude) con
     if (task_.combine == Combine::sum) {
       value = floating ? value + v : range.keep(value + v);
       if (m != nullptr) magnitude = size_of_sum(value, magnitude + m[l], range);
+    } else if (task_.combine == Combine::product) {
+      multiply(value, magnitude, v, m == nullptr ? nullptr : &m[l], range);
     } else {
       value = task_.combine == Combine::max ? maximum(value, v) : minimum(value, v);
       if (m != nullptr) magnitude = std::max(magnitude, m[l]);
@@ -575,7 +604,7 @@ void Evaluator::evaluate(std::size_t n) {
     load(n);
   } else if (node.op == Op::constant) {
     std::fill_n(value_of(n), lanes_, node.number);
-    if (has_[n]) std::fill_n(magnitude_of(n), lanes_, std::abs(node.number));
+    if (has_[n]) std::fill_n(magnitude_of(n), lanes_, size_of(node.number, DType::f64));
   } else if (node.op == Op::position) {
     place(n);
   } else if (converts_to(node.op)) {
@@ -832,6 +861,12 @@ void Evaluator::special(Op op, const Numbers& of_a, const Numbers& of_b, double*
     case Op::sigmoid:
       return set([=](std::size_t l) { return 1 / (1 + exp(-a[l])); },
                  [=](std::size_t l) { return v[l] + ma[l] * v[l] * (1 - v[l]); });
+    case Op::sin:
+      return set([=](std::size_t l) { return std::sin(a[l]); },
+                 [=](std::size_t l) { return std::abs(v[l]) + scaled(ma[l], std::abs(std::cos(a[l]))); });
+    case Op::cos:
+      return set([=](std::size_t l) { return std::cos(a[l]); },
+                 [=](std::size_t l) { return std::abs(v[l]) + scaled(ma[l], std::abs(std::sin(a[l]))); });
     case Op::erf:
       return set([=](std::size_t l) { return fast ? quick::erf(a[l]) : std::erf(a[l]); },
                  [=](std::size_t l) {
@@ -854,9 +889,8 @@ void Evaluator::integer(std::size_t n) {
     fill(v, lanes_, value);
     if (node.op == Op::mul) {
       // Exact, where a product in double rounds before it wraps around.
-      constexpr double exact = 0x1p53;
       for (std::size_t l = 0; l < lanes_; ++l)
-        if (!(std::abs(v[l]) <= exact)) v[l] = exact_product(a[l], b[l], type);
+        if (!(std::abs(v[l]) <= exact_integers)) v[l] = exact_product(a[l], b[l], type);
       keep(v, lanes_, type);
     }
     const Range range(type);
@@ -877,9 +911,8 @@ void Evaluator::integer(std::size_t n) {
     case Op::sub:
       return set([=](std::size_t l) { return a[l] - b[l]; }, sum);
     case Op::mul:
-      return set(
-          [=](std::size_t l) { return a[l] * b[l]; },
-          [=](std::size_t l) { return scaled(ma[l], std::abs(b[l])) + scaled(mb[l], std::abs(a[l])) + ma[l] * mb[l]; });
+      return set([=](std::size_t l) { return a[l] * b[l]; },
+                 [=](std::size_t l) { return size_of_product(a[l], ma[l], b[l], mb[l], false); });
     case Op::div:
       return set([=](std::size_t l) { return integer_quotient(a[l], b[l]); }, one_off);
     case Op::modulo:

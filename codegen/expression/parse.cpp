@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <span>
 #include <utility>
@@ -135,17 +137,16 @@ class Parser : private ValueReader {
     if (plain) stage.index.clear();
     const bool typed = has_type(tensor);
     const auto combine = combination();
-    if (!combine && cursor_.accept("*="))
-      cursor_.fail("products are not reductions; if all factors are positive, exp of a sum of logarithms is one");
-    if (!combine) cursor_.fail("expected '=', '+=', 'max=' or 'min='");
+    if (!combine) cursor_.fail("expected '=', '+=', '*=', 'max=' or 'min='");
     stage.combine = *combine;
     if (stage.combine == Combine::none) names.closed = true;
     names_ = &names;
     stage.value = sum(0);
     names_ = nullptr;
-    // Types of storage alone: sums, and what is computed on the way to an output, are of the type they are computed in.
+    // Types of storage alone: sums, products, and what is computed on the way to an output, are of the type they are
+    // computed in.
     const bool is_copy = stage.combine == Combine::none && stage.value.root().op == Op::load;
-    if (!typed && (stage.combine == Combine::sum || (role == Role::temporary && !is_copy)))
+    if (!typed && (accumulates(stage) || (role == Role::temporary && !is_copy)))
       tensor.dtype = computed_in(tensor.dtype);
     if (!typed && is_of_wide_sums(stage)) tensor.dtype = DType::i32;
     if (!typed && role == Role::output && out_) tensor.dtype = *out_;
@@ -160,18 +161,21 @@ class Parser : private ValueReader {
     where();
   }
 
-  // Sums of bytes, and what is made of these, would wrap around in bytes.
+  // Sums and products, as opposed to the largest and the smallest.
+  static bool accumulates(const Stage& stage) { return stage.combine != Combine::none && !is_extreme(stage.combine); }
+
+  // Sums and products of bytes, and what is made of these, would wrap around in bytes.
   bool is_of_wide_sums(const Stage& stage) const {
     if (dtype_ != DType::i8 && dtype_ != DType::u8) return false;
     const auto is_sum = [&](const Access& access) {
       const Tensor& tensor = computation_.tensors[std::size_t(access.tensor)];
       return tensor.role == Role::temporary && tensor.dtype == DType::i32;
     };
-    return stage.combine == Combine::sum || std::any_of(stage.value.loads.begin(), stage.value.loads.end(), is_sum);
+    return accumulates(stage) || std::any_of(stage.value.loads.begin(), stage.value.loads.end(), is_sum);
   }
 
   std::optional<Combine> combination() {
-    for (const Combine combine : {Combine::none, Combine::sum, Combine::max, Combine::min})
+    for (const Combine combine : {Combine::none, Combine::sum, Combine::product, Combine::max, Combine::min})
       if (cursor_.accept(name_of(combine))) return combine;
     return std::nullopt;
   }
@@ -265,13 +269,15 @@ class Parser : private ValueReader {
     if (at_digit()) return Value::constant(cursor_.number());
     if (cursor_.accept("-")) {
       if (at_digit()) return Value::constant(-cursor_.number());
-      return Value::apply(Op::neg, factor(depth + 1));
+      Value value = factor(depth + 1);
+      if (value.nodes.size() == 1 && std::isinf(value.root().number)) return Value::constant(-value.root().number);
+      return Value::apply(Op::neg, std::move(value));
     }
     const Cursor start = here();
     const std::string name = cursor_.identifier();
     if (cursor_.accept("(")) return call(name, start, depth + 1);
     if (cursor_.accept("[")) return load(name, start, depth + 1);
-    if (name == "inf") start.fail("'inf' may only be what a padded load gives outside; write a number such as 1e30");
+    if (name == "inf") return Value::constant(std::numeric_limits<double>::infinity());
     if (const auto parameter = parameters_.find(name); parameter != parameters_.end())
       return Value::constant(double(parameter->second));
     if (computation_.tensor_named(name) >= 0)
@@ -312,8 +318,7 @@ class Parser : private ValueReader {
       cursor_.expect(")");
       return value;
     }
-    if (name == "sin" || name == "cos" || name == "tan")
-      start.fail(fmt::format("'{}' is not a function of expressions; networks in ONNX may have it", name));
+    if (name == "tan") start.fail("unknown function 'tan'; write sin(...) / cos(...)");
     start.fail(unknown_function(name, {"pad", "position", "ceil"}));
   }
 
@@ -490,7 +495,7 @@ class Parser : private ValueReader {
     if (!names_) start.fail(fmt::format("unknown parameter '{}'{}", name, known_parameters(name)));
     if (const int found = axis_named(*names_, name); found >= 0) return found;
     if (names_->closed) {
-      start.fail(fmt::format("axis '{}' is not on the left; only '+=', 'max=' and 'min=' reduce", name));
+      start.fail(fmt::format("axis '{}' is not on the left; only '+=', '*=', 'max=' and 'min=' reduce", name));
     }
     names_->axes.push_back({name, start});
     return int(names_->axes.size()) - 1;

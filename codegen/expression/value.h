@@ -122,9 +122,11 @@ std::vector<double> numbers_from(std::string_view bytes, DType type);
   X(saturate_u8, 1, "", compare, all)        \
   X(cast_f16, 1, "", add, all)               \
   X(cast_bf16, 1, "", add, all)              \
-  X(bit_and, 2, "", add, integers)          \
+  X(bit_and, 2, "", add, integers)           \
   X(bit_or, 2, "", add, integers)            \
-  X(bit_xor, 2, "", add, integers)
+  X(bit_xor, 2, "", add, integers)           \
+  X(sin, 1, "", special, floating)           \
+  X(cos, 1, "", special, floating)
 
 enum class Op {
 #define X(name, operands, sign, counted, types) name,

@@ -1291,6 +1291,10 @@ class Emitter {
         return functions_.sigmoid(a);
       case Op::erf:
         return functions_.erf(a);
+      case Op::sin:
+        return functions_.sin(a);
+      case Op::cos:
+        return functions_.cos(a);
       case Op::abs:
         if (floating) return functions_.abs(a);
         return is_signed(type) ? builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse()) : a;
@@ -1448,6 +1452,8 @@ class Emitter {
         return extreme(true, value, before, type);
       case Combine::min:
         return extreme(false, value, before, type);
+      case Combine::product:
+        return applied(Op::mul, before, value, type);
     }
     return value;
   }
@@ -1456,6 +1462,7 @@ class Emitter {
   llvm::Value* reduced(Combine combine, llvm::Value* value, DType type) {
     if (!is_floating(type)) {
       if (combine == Combine::sum) return builder_.CreateAddReduce(value);
+      if (combine == Combine::product) return builder_.CreateMulReduce(value);
       return combine == Combine::max ? builder_.CreateIntMaxReduce(value, is_signed(type))
                                      : builder_.CreateIntMinReduce(value, is_signed(type));
     }
@@ -1465,6 +1472,7 @@ class Emitter {
     builder_.setFastMathFlags(flags);
     if (combine == Combine::sum)
       return builder_.CreateFAddReduce(llvm::ConstantFP::getNegativeZero(type_of(type)), value);
+    if (combine == Combine::product) return builder_.CreateFMulReduce(llvm::ConstantFP::get(type_of(type), 1), value);
     llvm::Value* const any_nan = builder_.CreateOrReduce(builder_.CreateFCmpUNO(value, value));
     flags.setNoNaNs();
     flags.setNoSignedZeros();

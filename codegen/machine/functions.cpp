@@ -298,6 +298,43 @@ llvm::Value* Functions::erf(llvm::Value* x) {
   return nan_kept(x, builder_.CreateSelect(builder_.CreateFCmpOLT(size, number(x, 1)), inner, outer));
 }
 
+llvm::Value* Functions::sin(llvm::Value* x) {
+  return sine(x, 0);
+}
+llvm::Value* Functions::cos(llvm::Value* x) {
+  return sine(x, 1);
+}
+
+// x = n * pi / 2 + r, |r| <= pi / 4: by n the series of the sine of r or of its cosine, or one of them with the other
+// sign. Pi / 2 is subtracted in three parts, the first two so short that n * part is exact, and from f32 in double.
+llvm::Value* Functions::sine(llvm::Value* x, int quarters) {
+  constexpr double parts[] = {0x1.921fb54400000p+0, 0x1.0b4611a600000p-34, 0x1.3198a2e037073p-69};
+  const bool single = is_single(x);
+  llvm::Value* const wide = single ? builder_.CreateFPExt(x, doubles_like(x)) : x;
+  llvm::Value* const shifted = fused(wide, number(wide, 2 * std::numbers::inv_pi), number(wide, magic(wide)));
+  llvm::Value* const n = builder_.CreateFSub(shifted, number(wide, magic(wide)));
+  llvm::Value* r = wide;
+  for (const double part : parts) r = fused(n, number(wide, -part), r);
+  r = nan_kept(r, clamped(r, 1));  // n of more than 51 bits is none
+  llvm::Value* quadrant = builder_.CreateAdd(builder_.CreateBitCast(shifted, bits_type(wide)), bits(wide, quarters));
+  if (single) {
+    r = builder_.CreateFPTrunc(r, x->getType());
+    quadrant = builder_.CreateTrunc(quadrant, bits_type(x));
+  }
+  llvm::Value* const square = builder_.CreateFMul(r, r);
+  std::vector<double> of_sine, of_cosine;
+  const std::vector<double> inverses = inverse_factorials(0, single ? 11 : 19);
+  for (std::size_t k = 0; k < inverses.size(); ++k)
+    (k % 2 == 0 ? of_cosine : of_sine).push_back(k / 2 % 2 == 0 ? inverses[k] : -inverses[k]);
+  llvm::Value* const sine = builder_.CreateFMul(r, polynomial(square, of_sine));
+  llvm::Value* const cosine = polynomial(square, of_cosine);
+  llvm::Value* const odd = builder_.CreateICmpNE(builder_.CreateAnd(quadrant, bits(x, 1)), bits(x, 0));
+  llvm::Value* const result = builder_.CreateBitCast(builder_.CreateSelect(odd, cosine, sine), bits_type(x));
+  const int to_sign = int(bits_type(x)->getScalarSizeInBits()) - 2;  // from the bit that says the other half
+  llvm::Value* const sign = builder_.CreateShl(builder_.CreateAnd(quadrant, bits(x, 2)), bits(x, to_sign));
+  return builder_.CreateBitCast(builder_.CreateXor(result, sign), x->getType());
+}
+
 // x^y of a known y that is a multiple of 1/4 within -4 and 4, by products and square roots; null for others.
 llvm::Value* Functions::power_of_quarters(llvm::Value* x, llvm::Value* y) {
   const auto* known = llvm::dyn_cast<llvm::Constant>(y);
@@ -358,10 +395,7 @@ llvm::Value* Functions::pow(llvm::Value* x, llvm::Value* y) {
 
 // 2^(y log2 size) in double, so that only one rounding to f32 is visible.
 llvm::Value* Functions::power_of_float(llvm::Value* size, llvm::Value* y) {
-  llvm::Type* const single = size->getType();
-  llvm::Type* wide = builder_.getDoubleTy();
-  if (const auto* vector = llvm::dyn_cast<llvm::VectorType>(single))
-    wide = llvm::VectorType::get(wide, vector->getElementCount());
+  llvm::Type *const single = size->getType(), *const wide = doubles_like(size);
   size = builder_.CreateFPExt(size, wide);
   y = builder_.CreateFPExt(y, wide);
   const Split of = split(size);
@@ -463,6 +497,13 @@ llvm::Value* Functions::truncated(llvm::Value* x) {
   llvm::Value* const high =
       builder_.CreateAnd(builder_.CreateBitCast(x, bits_type(x)), bits(x, -(std::int64_t(1) << 27)));
   return builder_.CreateBitCast(high, x->getType());
+}
+
+llvm::Type* Functions::doubles_like(const llvm::Value* x) {
+  llvm::Type* const element = llvm::Type::getDoubleTy(x->getContext());
+  if (const auto* vector = llvm::dyn_cast<llvm::VectorType>(x->getType()))
+    return llvm::VectorType::get(element, vector->getElementCount());
+  return element;
 }
 
 llvm::Value* Functions::fused(llvm::Value* a, llvm::Value* b, llvm::Value* c) {

@@ -30,6 +30,9 @@ class Functions {
   llvm::Value* tanh(llvm::Value* x);
   llvm::Value* sigmoid(llvm::Value* x);
   llvm::Value* erf(llvm::Value* x);
+  // For numbers up to 2^20 in size; for larger ones the error grows with them, and the result stays within -1 and 1.
+  llvm::Value* sin(llvm::Value* x);
+  llvm::Value* cos(llvm::Value* x);
 
  private:
   // x = n * ln 2 + r, |r| <= ln 2 / 2; `shifted` is n + to_integer, so that its low bits hold n.
@@ -47,6 +50,7 @@ class Functions {
 
   Reduced reduced(llvm::Value* x, double to_integer);  // magic or scaling_magic
   llvm::Value* exp_of_bounded(llvm::Value* x);
+  llvm::Value* sine(llvm::Value* x, int quarters);  // sin(x + quarters * pi / 2)
   llvm::Value* exp_series(llvm::Value* r, int degree);
   // x * 2^n, of shifted = n + scaling_magic; the second takes n + magic, for results that are normal numbers.
   llvm::Value* scaled(llvm::Value* x, llvm::Value* shifted);
@@ -66,6 +70,7 @@ class Functions {
   llvm::Value* clamped(llvm::Value* x, double most);
   llvm::Value* truncated(llvm::Value* x);
 
+  static llvm::Type* doubles_like(const llvm::Value* x);
   llvm::Value* fused(llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* polynomial(llvm::Value* x, llvm::ArrayRef<double> coefficients);  // the constant term first
   llvm::Value* nan_kept(llvm::Value* x, llvm::Value* result);

@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t largest_text = 256 << 10;  // bytes; reading is quadratic in lines (see line_cursor)
 constexpr std::int64_t largest_integer = std::int64_t(1) << 40;  // in an index: sums of them stay inside 64 bits
 
-constexpr std::array combines{Combine::sum, Combine::max, Combine::min, Combine::none};  // "=" last: it begins no other
+constexpr std::array combines{Combine::sum, Combine::product, Combine::max, Combine::min,
+                              Combine::none};  // "=" last: it begins no other
 
 // --- writing
 
@@ -149,7 +150,7 @@ class StoreReader : private ValueReader {
   Combine combine() {
     for (const Combine one : combines)
       if (cursor_.accept(name_of(one))) return one;
-    cursor_.fail("expected '=', '+=', 'max=' or 'min='");
+    cursor_.fail("expected '=', '+=', '*=', 'max=' or 'min='");
   }
 
   Access access(const std::string& name) {

@@ -236,29 +236,6 @@ Result element_wise(Expression& expression, DType type, const Shape& shape, std:
   return expression.result(type, shape);
 }
 
-std::string multiplied_along(Expression& expression, DType type, Shape shape, const std::vector<int>& axes,
-                             const std::function<std::string(const Index& index)>& element) {
-  std::string before;
-  int stages = 0;
-  for (const int axis : axes) {
-    std::int64_t& extent = shape[std::size_t(axis)];
-    while (extent > 1) {
-      const bool is_odd = extent % 2 != 0;
-      extent = (extent + 1) / 2;
-      Index first = index_of(axes_over(shape)), second = first;
-      second[std::size_t(axis)] = form(2, first[std::size_t(axis)], 1);
-      first[std::size_t(axis)] = form(2, first[std::size_t(axis)]);
-      // The last of an odd number is alone.
-      const std::string left = before.empty() ? element(first) : load(before, first);
-      const std::string right = before.empty() ? element(second) : load(before, second);
-      before = fmt::format("P{}", stages++);
-      expression.stage(before, type, axes_over(shape),
-                       fmt::format("{} * {}", left, is_odd ? fmt::format("pad({}, 1)", right) : right));
-    }
-  }
-  return before;
-}
-
 void bound_comparisons(const Shape& shape, std::int64_t each, std::string_view what) {
   constexpr double most = 0x1p28;
   if (double(elements_of(shape)) * double(each) > most)

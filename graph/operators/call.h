@@ -113,11 +113,6 @@ Result constant(Known known);
 // Element by element, `value` over the axes of the result's shape.
 Result element_wise(Expression& expression, DType type, const Shape& shape, std::string_view value);
 
-// Stage by stage, neighbours along each axis are multiplied, until one is left: a reduction by products is not in the
-// language. The name of the last stage's tensor, "" if no axis has more than one element.
-std::string multiplied_along(Expression& expression, DType type, Shape shape, const std::vector<int>& axes,
-                             const std::function<std::string(const Index& index)>& element);
-
 // Unsupported if each element is compared with more than a run has time for.
 void bound_comparisons(const Shape& shape, std::int64_t each, std::string_view what);
 

@@ -33,6 +33,9 @@ const std::vector<Formula>& formulas() {
       {"Sqrt", 1, "sqrt($0)"},
       {"Reciprocal", 1, "1 / $0"},
       {"Erf", 1, "erf($0)"},
+      {"Sin", 1, "sin($0)"},
+      {"Cos", 1, "cos($0)"},
+      {"Tan", 1, "sin($0) / cos($0)"},
       {"Sigmoid", 1, "sigmoid($0)"},
       {"Tanh", 1, "tanh($0)"},
       {"Relu", 1, "max($0, 0)"},
@@ -258,47 +261,6 @@ Meaning is_infinite(const Call& call) {
   return {element_wise(expression, DType::u8, call.shape(0), value)};
 }
 
-// x = whole * pi + rest for the sine, (whole + 1/2) * pi + rest for the cosine, |rest| <= pi / 2: there the sine is its
-// Taylor series, to 1e-18. Pi is subtracted in three parts, the first two of so few bits that their products are exact.
-std::string wave(const Call& call, Expression& expression, bool is_cosine) {
-  floating_only(call);
-  constexpr double pi = 3.141592653589793, pi_begin = 3.140625, pi_middle = 0x1.fb4p-11,
-                   pi_end = 1.5099579909783764e-07;
-  constexpr int last_power = 21;
-  const Axes axes = axes_over(call.shape(0));
-  const std::string N = is_cosine ? "Nc" : "Ns", R = is_cosine ? "Rc" : "Rs", x = expression.broadcast(0, axes),
-                    whole = load(N, index_of(axes)), rest = load(R, index_of(axes)), half = is_cosine ? " + 0.5" : "";
-  expression.stage(N, call.type(0), axes, fmt::format("{}({} * {})", is_cosine ? "floor" : "round", x, 1 / pi));
-  expression.stage(R, call.type(0), axes,
-                   fmt::format("{0} - ({1}{2}) * {3} - ({1}{2}) * {4} - ({1}{2}) * {5}", x, whole, half, pi_begin,
-                               pi_middle, pi_end));
-  double factorial = 1;
-  for (int power = 2; power <= last_power; ++power) factorial *= power;
-  std::string series = fmt::format("{}", 1 / factorial);
-  for (int power = last_power; power > 1; power -= 2) {
-    factorial /= power * (power - 1);
-    const double factor = (power - 2) % 4 == 1 ? 1 / factorial : -1 / factorial;
-    series = fmt::format("({} + {} * {} * {})", number_text(factor), rest, rest, series);
-  }
-  // The sign of an odd number of half waves; the cosine of the rest and a quarter is minus its sine.
-  const std::string odd = fmt::format("({0} - 2 * floor({0} / 2))", whole);
-  const std::string sign = is_cosine ? fmt::format("(2 * {} - 1)", odd) : fmt::format("(1 - 2 * {})", odd);
-  return fmt::format("{} * {} * {}", sign, rest, series);
-}
-Meaning sine(const Call& call) {
-  Expression expression(call);
-  return {element_wise(expression, call.type(0), call.shape(0), wave(call, expression, false))};
-}
-Meaning cosine(const Call& call) {
-  Expression expression(call);
-  return {element_wise(expression, call.type(0), call.shape(0), wave(call, expression, true))};
-}
-Meaning tangent(const Call& call) {
-  Expression expression(call);
-  const std::string sine = wave(call, expression, false), cosine = wave(call, expression, true);
-  return {element_wise(expression, call.type(0), call.shape(0), fmt::format("{} / ({})", sine, cosine))};
-}
-
 // A function in stages: $0 is the operand, a letter what the stage of that letter gave.
 struct Staged {
   std::string_view name;
@@ -457,9 +419,6 @@ std::vector<Row> element_wise_rows() {
       {"Where", 3, 3, "", chosen},
       {"Clip", 1, 3, "min max", clipped},
       {"IsInf", 1, 1, "detect_negative detect_positive", is_infinite},
-      {"Sin", 1, 1, "", sine},
-      {"Cos", 1, 1, "", cosine},
-      {"Tan", 1, 1, "", tangent},
       {"Gelu", 1, 1, "approximate", gelu},
       {"Cast", 1, 1, "to saturate", cast},
       {"CastLike", 2, 2, "saturate", cast_like},

@@ -21,6 +21,7 @@ constexpr Reduction reductions[] = {
     {"ReduceMax", "$x", "max=", ""},          {"ReduceMin", "$x", "min=", ""},
     {"ReduceL1", "abs($x)", "+=", ""},        {"ReduceL2", "$x * $x", "+=", "sqrt($t)", 18, true},
     {"ReduceSumSquare", "$x * $x", "+=", ""}, {"ReduceLogSum", "$x", "+=", "log($t)", 18, true},
+    {"ReduceProd", "$x", "*=", ""},
 };
 
 std::string replaced(std::string text, std::string_view word, const std::string& by) {
@@ -116,20 +117,6 @@ Meaning log_of_sum_of_powers(const Call& call) {
   return {expression.result(call.type(0), parts.shape)};
 }
 
-Meaning multiplied(const Call& call) {
-  const auto axes = reduced_axes(call, 18);
-  if (!axes) return {same_elements(call, call.shape(0))};
-  const Split parts = split(call.shape(0), *axes, call.integer("keepdims", 1) != 0);
-  if (parts.count == 1) return {same_elements(call, parts.shape)};
-  Expression expression(call);
-  const std::string product = multiplied_along(expression, call.type(0), call.shape(0), *axes,
-                                               [&](const Index& index) { return expression.operand(0, index); });
-  Index index = parts.index;
-  for (const int axis : *axes) index[std::size_t(axis)] = "0";
-  expression.stage("y", call.type(0), parts.kept, load(product, index));
-  return {expression.result(call.type(0), parts.shape)};
-}
-
 Meaning position_of(const Call& call, std::string_view combine) {
   const int axis = call.axis(call.integer("axis", 0), call.rank(0));
   const Split parts = split(call.shape(0), {axis}, call.integer("keepdims", 1) != 0);
@@ -176,7 +163,6 @@ Meaning running_sum(const Call& call) {
 std::vector<Row> reduction_rows() {
   std::vector<Row> rows = {
       {"ReduceLogSumExp", 1, 2, "axes keepdims noop_with_empty_axes", log_of_sum_of_powers},
-      {"ReduceProd", 1, 2, "axes keepdims noop_with_empty_axes", multiplied},
       {"ArgMax", 1, 1, "axis keepdims select_last_index", position_of_largest},
       {"ArgMin", 1, 1, "axis keepdims select_last_index", position_of_least},
       {"CumSum", 2, 2, "exclusive reverse", running_sum},

@@ -65,34 +65,6 @@ std::string if_all(const std::vector<std::string>& conditions, const std::string
   return text;
 }
 
-// A factor for each place and each update, multiplied along the updates.
-void multiply(const Call& call, Expression& expression, const Axes& updates, const std::string& factor) {
-  constexpr double most_factors = 0x1p24;
-  const DType type = call.type(0);
-  const Axes places = axes_over(call.shape(0));
-  Axes all = places;
-  std::vector<int> axes;
-  for (const Axis& update : updates) {
-    axes.push_back(int(all.size()));
-    all.push_back(update);
-  }
-  Shape shape;
-  double count = 1;
-  for (const Axis& axis : all) {
-    shape.push_back(axis.extent);
-    count *= double(axis.extent);
-  }
-  if (count > most_factors) throw Unsupported{"products of more than 2^24 factors; choose smaller extents"};
-  expression.stage("V", type, all, factor);
-  const std::string product =
-      multiplied_along(expression, type, shape, axes, [](const Index& index) { return load("V", index); });
-  Index index = index_of(places);
-  index.resize(shape.size(), "0");
-  expression.stage(
-      "y", type, places,
-      fmt::format("{} * {}", expression.operand(0, index_of(places)), load(product.empty() ? "V" : product, index)));
-}
-
 // Operand 0 with updates of the axes `updates`: each is `value`, is its place's where all conditions hold, and has a
 // number in their order.
 Meaning updated(const Call& call, Expression& expression, const Axes& updates,
@@ -112,7 +84,8 @@ Meaning updated(const Call& call, Expression& expression, const Axes& updates,
     expression.stage("S", type, places, if_all(conditions, value, before), reduction + "=", updates);
     expression.stage("y", type, places, fmt::format("{}({}, {})", reduction, before, load("S", index_of(places))));
   } else if (reduction == "mul") {
-    multiply(call, expression, updates, if_all(conditions, value, "1"));
+    expression.stage("S", type, places, if_all(conditions, value, "1"), "*=", updates);
+    expression.stage("y", type, places, fmt::format("{} * {}", before, load("S", index_of(places))));
   } else if (reduction == "none") {
     // The last update of a place counts, as in onnxruntime.
     const std::string last = load("L", index_of(places));

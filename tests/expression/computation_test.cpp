@@ -88,7 +88,7 @@ TEST(Computation, refuses_what_is_not_well_formed) {
       {[](Computation& c) { c.stages[0].tensor = 0; }, "A: an input cannot be written"},
       {[](Computation& c) { c.stages[0].value.loads[0].index[0] = Affine::variable(9); }, "names no axis"},
       {[](Computation& c) { c.tensors[2].dtype = DType::i32; }, "C: reduces values of type f32 into i32"},
-      {[](Computation& c) { c.stages[0].value = Value::constant(INFINITY); }, "a constant must be finite"},
+      {[](Computation& c) { c.stages[0].value = Value::constant(NAN); }, "a constant must be a number"},
       {[](Computation& c) { c.stages[0].value.loads[0].index[0] = Affine::variable(0, std::int64_t(1) << 60); },
        "index 0 of A is too large"},
   };
@@ -134,6 +134,7 @@ TEST(Combine, names_and_identities) {
   EXPECT_EQ(identity_of(Combine::sum), 0);
   EXPECT_EQ(identity_of(Combine::max), -INFINITY);
   EXPECT_EQ(identity_of(Combine::min), INFINITY);
+  EXPECT_EQ(identity_of(Combine::product), 1);
   EXPECT_EQ(name_of(Role::temporary), "temporary");
 }
 

@@ -169,15 +169,16 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; output B[i] = sqr(A[i]) where i=4",
        "text:1:27: unknown function 'sqr'; did you mean 'sqrt'? known: pad, position, ceil, max, "},
       {"input A[4]; output B[i] = cosine(A[i]) where i=4",
-       "unknown function 'cosine'; known: pad, position, ceil, max, min, neg, exp, sqrt, rsqrt, log, pow, tanh, sigmoid, "
+       "unknown function 'cosine'; known: pad, position, ceil, max, min, neg, exp, sqrt, rsqrt, log, pow, tanh, "
+       "sigmoid, "
        "erf, "
        "abs, floor, select, round, cast_f32"},
-      {"input A[4]; output B[i] = sin(A[i]) where i=4",
-       "text:1:27: 'sin' is not a function of expressions; networks in ONNX may have it"},
+      {"input A[4]; output B[i] = tan(A[i]) where i=4", "text:1:27: unknown function 'tan'; write sin(...) / cos(...)"},
+      {"input A[4] : i32; output B[i] : i32 = sin(A[i]) where i=4", "B: sin needs a floating-point type, not i32"},
       {"input A[4]; output B[i] = cel(A[i]) where i=4", "unknown function 'cel'; did you mean 'ceil'?"},
-      {"input A[4]; output B[i] = select(A[i] > 0, A[i], -inf) where i=4",
-       "'inf' may only be what a padded load gives outside; write a number such as 1e30"},
-      {"input A[4]; output B[] *= A[i] where i=4", "products are not reductions; if all factors are positive, exp of"},
+      {"input A[4] : i32; output B[i] : i32 = select(A[i] > 0, A[i], -inf) where i=4", "B: -inf does not fit i32"},
+      {"input A[4]; output B[] : f16 *= A[i] where i=4", "B: products into f16; write a stage of type f32"},
+      {"input A[4]; output B[i] *= A[i] where i=4", "'*=' has no axis to reduce over; write '='"},
       {"input A[4]; output B[i] = select(A[i] > 0 and A[i], 1, 2) where i=4", "expected a comparison"},
       {"input A[4]; output B[i] = select(A[i], 1, 2) where i=4",
        "text:1:38: expected a comparison (<, <=, >, >=, == or !=)"},
@@ -190,7 +191,7 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input Left[4]; output B[i] = Lefd[i] where i=4", "unknown tensor 'Lefd'; did you mean 'Left'?"},
       {"output B[i] = B[i] where i=4", "'B' is read by the stage that writes it: a recurrence (scan)"},
       {"input A[4]; output B[i] = A[j] where i=4, j=4",
-       "axis 'j' is not on the left; only '+=', 'max=' and 'min=' reduce"},
+       "axis 'j' is not on the left; only '+=', '*=', 'max=' and 'min=' reduce"},
       {"input A[4]; output B[i] += A[i] where i=4", "'+=' has no axis to reduce over; write '='"},
       {"input A[4]; output B[i] = A[i] where i=0", "text:1:38: axis 'i': extent 0 must be at least 1"},
       {"input A[0]; output B[i] = A[i] where i=1", "text:1:7: A: extent 0 must be at least 1"},
@@ -204,7 +205,7 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
       {"input A[4]; output B[i] = A[i] + k where i=4",
        "'k' is neither a number, nor an axis of this stage, nor a load 'k[...]'"},
       {"input A[4]; output B[i,i] = A[i] where i=4", "axis 'i' appears twice"},
-      {"input A[4]; output B[i] A[i] where i=4", "expected '=', '+=', 'max=' or 'min='"},
+      {"input A[4]; output B[i] A[i] where i=4", "expected '=', '+=', '*=', 'max=' or 'min='"},
       {"input A[4]; output B[i] = A[i] wher i=4", "text:1:32: expected ';' or 'where'"},
       {"input A[4]; output B[i] = (A[i] where i=4", "expected ')'"},
       {"input A[3000000000]; output B[i] = A[i] where i=4", "a number is too large"},
@@ -215,6 +216,22 @@ TEST(Parse, refusals_name_the_place_and_the_remedy) {
   EXPECT_TRUE(contains(refusal_of("input A[4]; output B[k] = A[k] where k=4", {{"k", 4}}), "'k' is a parameter"));
   EXPECT_TRUE(contains(refusal_of("input A[hight]; output B[i] = A[i] where i=4", {{"height", 4}}),
                        "unknown parameter 'hight'; did you mean 'height'?"));
+}
+
+TEST(Parse, infinities_are_numbers) {
+  const Computation c = parse("input A[4]; output B[i] = select(A[i] > inf, A[i] - -inf, -inf) where i=4");
+  std::vector<double> numbers;
+  for (const ValueNode& node : c.stages[0].value.nodes)
+    if (node.op == Op::constant) numbers.push_back(node.number);
+  EXPECT_EQ(numbers, (std::vector<double>{INFINITY, -INFINITY, -INFINITY}));
+  EXPECT_EQ(parse(to_text(c)), c) << to_text(c);
+}
+
+TEST(Parse, products_of_bytes_are_kept_in_i32_as_sums_are) {
+  const Computation c =
+      parse_computation("input A[4]; output B[] *= A[i] where i=4", {}, DType::i8, "text", std::nullopt);
+  EXPECT_EQ(c.tensors[1].dtype, DType::i32);
+  EXPECT_EQ(c.stages[0].combine, Combine::product);
 }
 
 TEST(Parse, deep_nesting_is_refused_not_overflowed) {

@@ -228,26 +228,77 @@ TEST(Reference, every_operation_and_every_combine) {
   EXPECT_EQ(r.reduction_length[3], 1);
 }
 
+// By lanes of elements and by lanes of terms.
+TEST(Reference, products_are_multiplied_and_may_be_off_by_a_rounding_each) {
+  const Reference r = reference(parse_workload("input A[90,40]; output R[i] *= 1.5 + A[i,l]; output C[j] *= "
+                                               "1.5 + A[l,j] where i=90, j=40, l=40")
+                                    .computation(),
+                                5);
+  for (std::size_t i = 0; i < 40; ++i) {
+    double row = 1, column = 1;
+    for (std::size_t l = 0; l < 40; ++l)
+      row *= 1.5 + r.tensors[0][i * 40 + l], column *= 1.5 + r.tensors[0][l * 40 + i];
+    EXPECT_DOUBLE_EQ(r.tensors[1][i], row);
+    EXPECT_DOUBLE_EQ(r.tensors[2][i], column);
+    EXPECT_GE(r.magnitude[1][i], row);
+  }
+  EXPECT_EQ(r.reduction_length[1], 40 + 39);  // one rounding for each sum, and one between any two factors
+}
+
+TEST(Reference, products_of_integers_wrap_around) {
+  const Reference r = reference(parse_workload("input A[30] : u8; output P[z] : u8 *= 2 * A[l] + 1; output W[z] : i32 "
+                                               "*= 2 * A[l] + 1 where z=1, l=30")
+                                    .computation(),
+                                3);
+  std::uint8_t bytes = 1;
+  std::uint32_t words = 1;
+  for (const double a : r.tensors[0]) {
+    bytes = std::uint8_t(bytes * (2 * unsigned(a) + 1));
+    words *= 2 * unsigned(a) + 1;
+  }
+  EXPECT_EQ(r.tensors[1][0], bytes);
+  EXPECT_EQ(r.tensors[2][0], std::int32_t(words));
+}
+
+TEST(Reference, a_row_masked_by_infinities_is_exact) {
+  const Reference r =
+      reference(parse_workload("input A[7,7]; T[i,j] = select(j <= i, A[i,j], -inf); M[i] max= T[i,l]; E[i,j] = "
+                               "exp(T[i,j] - M[i]); S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i] where i=7, j=7, l=7")
+                    .computation(),
+                3);
+  const std::size_t y = r.tensors.size() - 1;
+  for (std::size_t i = 0; i < 7; ++i) {
+    double sum = 0;
+    for (std::size_t j = 0; j <= i; ++j) sum += std::exp(r.tensors[0][i * 7 + j]);
+    for (std::size_t j = 0; j < 7; ++j) {
+      EXPECT_NEAR(r.tensors[y][i * 7 + j], j <= i ? std::exp(r.tensors[0][i * 7 + j]) / sum : 0, 1e-10);
+      EXPECT_LT(r.magnitude[y][i * 7 + j], 100);
+    }
+  }
+}
+
 void expect_functions_of_the_table(DType type, double error) {
   const Computation c = parse_computation(
       "input A[40]; input B[40]; output R[i] = rsqrt(A[i] + 2); output L[i] = log(A[i] + 2); "
       "output P[i] = pow(A[i] + 2, B[i]); output T[i] = tanh(A[i]); output S[i] = sigmoid(A[i]); "
       "output E[i] = erf(A[i]); output Q[i] = abs(A[i]); output F[i] = floor(A[i] * 8); "
+      "output I[i] = sin(A[i]); output O[i] = cos(A[i]); "
       "output N[i] = log(A[i]); output C[i] = select(A[i] < B[i], A[i], 5) where i=40",
       {}, type, "text");
   const Reference r = reference(c, 11);
   for (std::size_t i = 0; i < 40; ++i) {
     const double a = r.tensors[0][i], b = r.tensors[1][i];
-    const double expected[] = {1 / std::sqrt(a + 2),   std::log(a + 2), std::pow(a + 2, b), std::tanh(a),
-                               1 / (1 + std::exp(-a)), std::erf(a),     std::abs(a),        std::floor(a * 8)};
+    const double expected[] = {
+        1 / std::sqrt(a + 2), std::log(a + 2), std::pow(a + 2, b), std::tanh(a), 1 / (1 + std::exp(-a)),
+        std::erf(a),          std::abs(a),     std::floor(a * 8),  std::sin(a),  std::cos(a)};
     for (std::size_t t = 0; t < std::size(expected); ++t) {
       EXPECT_NEAR(r.tensors[t + 2][i], expected[t], error * std::abs(expected[t])) << t;
       EXPECT_GE(r.magnitude[t + 2][i], std::abs(expected[t]) * (1 - error)) << t;
       EXPECT_LE(r.magnitude[t + 2][i], 10) << t;
     }
-    EXPECT_EQ(std::isnan(r.tensors[10][i]), a < 0);
-    EXPECT_EQ(r.tensors[11][i], a < b ? a : 5);
-    EXPECT_LE(r.magnitude[11][i], 5);  // what is loaded is exact: so is the choice
+    EXPECT_EQ(std::isnan(r.tensors[12][i]), a < 0);
+    EXPECT_EQ(r.tensors[13][i], a < b ? a : 5);
+    EXPECT_LE(r.magnitude[13][i], 5);  // what is loaded is exact: so is the choice
   }
 }
 

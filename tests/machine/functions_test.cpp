@@ -19,7 +19,8 @@ using Wide = long double;
 struct Function {
   std::string text;  // of x and y
   std::function<Wide(Wide, Wide)> exact;
-  double reach = 20;  // where most happens: half of the arguments are up to here
+  double reach = 20;                                 // where most happens: half of the arguments are up to here
+  double most = std::numeric_limits<double>::max();  // finite arguments are up to here
 };
 
 const std::vector<Function>& functions() {
@@ -39,6 +40,8 @@ const std::vector<Function>& functions() {
       {"sigmoid(x)", [](Wide x, Wide) { return x < 0 ? std::exp(x) / (1 + std::exp(x)) : 1 / (1 + std::exp(-x)); },
        110},
       {"erf(x)", [](Wide x, Wide) { return std::erf(x); }, 7},
+      {"sin(x)", [](Wide x, Wide) { return std::sin(x); }, 400, 0x1p20},
+      {"cos(x)", [](Wide x, Wide) { return std::cos(x); }, 400, 0x1p20},
       {"abs(x)", [](Wide x, Wide) { return std::abs(x); }},
       {"floor(x)", [](Wide x, Wide) { return std::floor(x); }},
       {"select(x < y, x, 2)", [](Wide x, Wide y) { return x < y ? x : 2; }},
@@ -118,6 +121,7 @@ Numbers arguments(const Function& function, std::int64_t count) {
         bits_of_result, std::round(bits_of_result), near(20), double(stream.below(13) - 6), pattern(), x};
     y = double(T(choices[stream.below(6)]));
     if (i < ends.size() * ends.size()) x = ends[i / ends.size()], y = ends[i % ends.size()];
+    if (std::isfinite(x) && std::abs(x) > function.most) x = near(function.most);
   }
   return numbers;
 }
@@ -184,7 +188,8 @@ TEST(Functions, KeepTheSignOfZeros) {
   } cases[] = {{"tanh(x)", -0.0, 0, true},  {"erf(x)", -0.0, 0, true},      {"floor(x)", -0.0, 0, true},
                {"abs(x)", -0.0, 0, false},  {"rsqrt(x)", -0.0, 0, true},    {"pow(x, y)", -0.0, 3, true},
                {"tanh(x)", 0.0, 0, false},  {"pow(x, y)", -0.0, 2, false},  {"pow(x, y)", -0.0, -3, true},
-               {"floor(x)", 0.5, 0, false}, {"pow(x, y)", -2, -9999, true}, {"pow(x, y)", -0.0, 2.5, false}};
+               {"floor(x)", 0.5, 0, false}, {"pow(x, y)", -2, -9999, true}, {"pow(x, y)", -0.0, 2.5, false},
+               {"sin(x)", -0.0, 0, true}};
   for (const auto& one : cases)
     for (const Target& target : levels()) {
       const LoopProgram program = parsed(program_text(one.function, "f32", 16, true));
@@ -198,6 +203,27 @@ TEST(Functions, KeepTheSignOfZeros) {
         EXPECT_EQ(std::signbit(got), one.negative)
             << one.function << " of " << one.x << " and " << one.y << ": " << got;
     }
+}
+
+// Where the remainder of pi has few digits that are right, or none.
+TEST(Functions, SinesOfHugeNumbersStayWithinOne) {
+  const std::string text = program_text("sin(x)", "f32", 4096, true);
+  base::Stream stream(5, "huge");
+  Numbers inputs(3, std::vector<double>(4096, 0));
+  for (double& x : inputs[0]) x = double(float(std::exp2(20 + 107 * stream.uniform())));
+  for (const Target& target : levels()) {
+    const LoopProgram program = parsed(text);
+    const auto object = compile(program, target);
+    ASSERT_TRUE(object.ok()) << object.reason().text;
+    const auto library = link_shared({&*object});
+    const std::vector<double> got = executed(program, *object, *library, inputs)[2];
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_LE(std::abs(got[i]), 1) << inputs[0][i];
+      if (inputs[0][i] < 0x1p26) {
+        EXPECT_NEAR(got[i], std::sin(inputs[0][i]), 1e-6) << inputs[0][i];
+      }
+    }
+  }
 }
 
 TEST(Functions, OfIntegersAreExact) {

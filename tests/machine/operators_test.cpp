@@ -45,6 +45,12 @@ constexpr const char* workloads[] = {
     "input A[50] : i8; output Y[i] : i8 = select(A[i] < 3, abs(A[i]), A[i]) where i=50",
     "input A[5,77] : i8; output S[i] : i32 += A[i,l] * A[i,l] where i=5, l=77",
     "input A[5,77] : f64; input B[77] : f64; output S[i] : f64 max= A[i,l] - B[l] where i=5, l=77",
+    "input A[5,37]; input B[37]; output P[i] *= 1 + A[i,l] * B[l] where i=5, l=37",
+    "input A[37,50] : f64; output P[j] : f64 *= 1.5 + A[l,j] where j=50, l=37",
+    "input A[5,77] : u8; output P[i] : i32 *= 2 * A[i,l] + 1; output Q[i] : u8 *= 2 * A[i,l] + 1 where i=5, l=77",
+    "input A[6,50]; output Y[i,j] = sin(A[i,j] * 9) + cos(A[i,j] * j) where i=6, j=50",
+    "input A[33,33]; T[i,j] = select(j <= i, A[i,j], -inf); M[i] max= T[i,l]; E[i,j] = exp(T[i,j] - M[i]); "
+    "S[i] += E[i,l]; output Y[i,j] = E[i,j] / S[i] where i=33, j=33, l=33",
     // NaN in three of six rows.
     "input A[6,50]; N[i,j] = select(j == 5 * i - 15, (A[i,j] - A[i,j]) / (A[i,j] - A[i,j]), A[i,j]); "
     "M[i] max= N[i,l]; L[i] min= N[i,l]; output Y[i,j] = max(N[i,j], 0) + min(0.5, N[i,j]) + exp(N[i,j]); "

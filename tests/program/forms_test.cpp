@@ -207,7 +207,7 @@ TEST(Forms, TextThatDoesNotParseIsRefusedWithLineAndColumn) {
   expect_refused("  C[0] = max(2)\n", "p:6:15: ", "expected ','");
   expect_refused("  C[0] = 1 2\n", "p:6:12: ", "expected an operation or the end of the store");
   expect_refused("  C[0] =\n", "p:6:", "expected a name, got the end of the text");
-  expect_refused("  C[0] -= 1\n", "p:6:8: ", "expected '=', '+=', 'max=' or 'min='");
+  expect_refused("  C[0] -= 1\n", "p:6:8: ", "expected '=', '+=', '*=', 'max=' or 'min='");
   expect_refused("  C[0] = -A[0,0]\n", "p:6:", "write neg(...)");
   expect_refused("  C[0.5] = 1\n", "p:6:", "expected ']'");
   expect_refused("      C[0] = 1\n", "p:6:7: ", "6 spaces; two for each level, at most 2 here");

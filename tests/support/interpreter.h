@@ -158,6 +158,12 @@ class Interpreter {
         case Op::erf:
           results.push_back(std::erf(a));
           break;
+        case Op::sin:
+          results.push_back(std::sin(a));
+          break;
+        case Op::cos:
+          results.push_back(std::cos(a));
+          break;
         case Op::abs:
           results.push_back(std::abs(a));
           break;
@@ -178,7 +184,15 @@ class Interpreter {
       }
       if (!is_comparison(node.op)) results.back() = kept(results.back(), types[n].result);
     }
-    return convert(results.back(), types.back().result, target);
+    const double result = convert(results.back(), types.back().result, target);
+    // Within the range of a type of storage alone it stays as exact as it is.
+    return computed_in(target) != target && std::abs(result) > largest(target) ? rounded_to(result, target) : result;
+  }
+
+  // Exact, where a product in double is rounded before it wraps around.
+  static double wrapped_product(double a, double b, DType type) {
+    const std::uint64_t product = std::uint64_t(std::int64_t(a)) * std::uint64_t(std::int64_t(b));
+    return kept(bytes_of(type) == 8 ? double(std::int64_t(product)) : double(std::int32_t(product)), type);
   }
 
   void store(const Store& store) {
@@ -197,6 +211,9 @@ class Interpreter {
         break;
       case Combine::min:
         target = minimum(target, right);
+        break;
+      case Combine::product:
+        target = is_floating(type) ? target * right : wrapped_product(target, right, type);
         break;
     }
   }

@@ -21,7 +21,7 @@ class RandomExpression {
   std::string text() {
     for (std::int64_t& extent : extents_) extent = 1 + stream_.below(stream_.below(8) == 0 ? 300 : 20);
     const bool reduced = stream_.below(3) > 0;
-    const std::string combine = reduced ? one_of({"+=", "+=", "max=", "min="}) : "=", first = type();
+    const std::string combine = reduced ? one_of({"+=", "+=", "*=", "max=", "min="}) : "=", first = type();
     std::string last = type();
     axes_ = reduced ? 3 : 2;
     std::string stages = fmt::format("T[i,j] : {} {} ", first, combine);
