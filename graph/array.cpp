@@ -55,9 +55,7 @@ std::vector<std::int64_t> Array::integers() const {
 }
 
 codegen::Elements Array::elements() const {
-  codegen::Elements all(type, std::int64_t(size()));
-  for (std::size_t e = 0; e < all.size(); ++e) all.set(e, number(e));
-  return all;
+  return {type, bytes};
 }
 
 bool Array::has_inexact() const {

@@ -30,7 +30,7 @@ struct Array {
   double number(std::size_t element) const;
   std::int64_t integer(std::size_t element) const;  // exact for integer types; a fraction is cut off
   std::vector<std::int64_t> integers() const;
-  // In the array's type. Integers beyond 2^53 must not be among them (`has_inexact`).
+  // In the array's type.
   codegen::Elements elements() const;
   // Whether an integer is too large for double precision.
   bool has_inexact() const;

@@ -15,6 +15,13 @@ Elements::Elements(DType type, std::int64_t count) : type_(type), count_(std::si
     bytes_.resize(count_ * std::size_t(bytes_of(type)));
 }
 
+Elements::Elements(DType type, std::string bytes) : type_(type), count_(bytes.size() / std::size_t(bytes_of(type))) {
+  if (type == DType::f64)
+    numbers_ = numbers_from(bytes, type);
+  else
+    bytes_ = std::move(bytes);
+}
+
 Elements::Elements(std::vector<std::int64_t> sample, std::vector<double> numbers, std::int64_t count, double otherwise)
     : count_(std::size_t(count)), numbers_(std::move(numbers)), sample_(std::move(sample)), otherwise_(otherwise) {
   assert(!sample_.empty() && sample_.size() == numbers_.size() && std::is_sorted(sample_.begin(), sample_.end()));
@@ -36,6 +43,15 @@ void Elements::set(std::size_t element, double number) {
     const auto value = decltype(zero)(number);
     std::memcpy(bytes_.data() + element * sizeof value, &value, sizeof value);
   });
+}
+
+void Elements::copy(std::size_t element, const Elements& from, std::size_t at) {
+  assert(type_ == from.type_);
+  const auto size = std::size_t(bytes_of(type_));
+  if (type_ == DType::f64)
+    numbers_[element] = from.numbers_[at];
+  else
+    std::memcpy(bytes_.data() + element * size, from.bytes_.data() + at * size, size);
 }
 
 double Elements::of_sample(std::size_t element) const {

@@ -24,6 +24,8 @@ class Elements {
   Elements(std::initializer_list<double> numbers) : Elements(std::vector<double>(numbers)) {}
   // `count` zeros.
   Elements(DType type, std::int64_t count);
+  // As they are stored; integers beyond 2^53 stay exact in `copy` and `bytes`.
+  Elements(DType type, std::string bytes);
   // Those of these numbers (rising) out of `count`, in f64; `otherwise` is what all others read as.
   Elements(std::vector<std::int64_t> sample, std::vector<double> numbers, std::int64_t count, double otherwise);
 
@@ -44,6 +46,8 @@ class Elements {
   double held(std::size_t n) const { return type_ == DType::f64 ? numbers_[n] : stored(n); }
   // The number must be within the type's range.
   void set(std::size_t element, double number);
+  // The element becomes the one of `from`, which has the same type; neither is a sample.
+  void copy(std::size_t element, const Elements& from, std::size_t at);
 
   // Those at `first`, `first + stride`, ...
   void read(std::int64_t first, std::int64_t stride, std::span<double> to) const;

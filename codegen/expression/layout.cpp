@@ -142,7 +142,7 @@ Elements packed(const Layout& layout, std::span<const std::int64_t> stored, Elem
   if (!logical.is_sample()) {
     Elements result(logical.type(), std::int64_t(logical.size()));
     const Elements& from = logical;
-    each_place(layout, stored, [&](std::size_t e, std::size_t place) { result.set(e, from[place]); });
+    each_place(layout, stored, [&](std::size_t e, std::size_t place) { result.copy(e, from, place); });
     return result;
   }
   std::vector<std::pair<std::int64_t, double>> held;

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/text.h"
+#include "codegen/expression/elements.h"
 #include "tests/support/refusal.h"
 
 namespace graft::codegen {
@@ -54,6 +55,16 @@ TEST(Layout, WhatIsNoDivisionIsRefused) {
     EXPECT_TRUE(contains(message, "is not a stored dimension")) << text << ": " << message;
     EXPECT_TRUE(contains(message, "mine")) << message;
   }
+}
+
+TEST(Layout, IntegersOf64BitsStayExactWhereverTheyAreStored) {
+  const std::int64_t all[] = {9007199254740993, -9007199254740993, 9223372036854775807, 1, 2, 3};
+  const std::string bytes(reinterpret_cast<const char*>(all), sizeof all);
+  const std::string moved = packed(layout("1 0"), Shape{3, 2}, Elements(DType::i64, bytes)).bytes(DType::i64);
+  ASSERT_EQ(moved.size(), bytes.size());
+  const int places[] = {0, 3, 1, 4, 2, 5};
+  for (std::size_t e = 0; e < 6; ++e)
+    EXPECT_EQ(moved.substr(8 * e, 8), bytes.substr(8 * std::size_t(places[e]), 8)) << e;
 }
 
 // Against the definition: stored index = (x % within) / step.
