@@ -445,7 +445,25 @@ std::vector<std::string> platform_ids() {
   return ids;
 }
 
+namespace {
+
+constexpr std::string_view nan_suffix = ",nan=ignore";
+
+Platform ignoring_nan(const Platform& platform, const std::string& id) {
+  Document document = base::parse_yaml(platform.yaml, id), target = document.at("target");
+  target.set("nan", "ignore");
+  document.set("target", std::move(target));
+  for (const char* const key : {"name", "long_name"})
+    if (const Document* const name = document.find(key))
+      document.set(key, fmt::format("{}{}", name->as_string(), nan_suffix));
+  return parse_platform(document.to_pretty_json(), id);
+}
+
+}  // namespace
+
 Platform platform_named(const std::string& id) {
+  if (id.ends_with(nan_suffix))
+    return ignoring_nan(platform_named(id.substr(0, id.size() - nan_suffix.size())), id);
   if (id.ends_with(".yaml") || id.ends_with(".yml") || id.find('/') != std::string::npos) return read_platform(id);
   if (id == "native" || id.starts_with("native:") || id.starts_with("native,")) return native_platform(id);
   std::vector<std::string> names = native_ids();

@@ -87,8 +87,8 @@ std::vector<std::string> platform_ids();
 // that): asking takes longer than the rest of the listing.
 std::vector<Platform> known_platforms();
 // By id (short or long; `native` ones may end in ",threads=n", n at most this host's cores; modelled ones in
-// ",threads=n" and ",noise=percent"), or by the path of a YAML file. UserError with did-you-mean, or with why this host
-// cannot run it.
+// ",threads=n" and ",noise=percent"), or by the path of a YAML file; each with ",nan=ignore" at its end for a target that
+// ignores NaN. UserError with did-you-mean, or with why this host cannot run it.
 Platform platform_named(const std::string& id);
 
 }  // namespace graft::tasks

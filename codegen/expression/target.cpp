@@ -37,8 +37,8 @@ std::optional<std::int64_t> optional_number(const base::Document& document, std:
 }  // namespace
 
 Target target_from(const base::Document& document) {
-  document.only_keys({"triple", "cpu", "features", "vector_bits", "vector_registers", "cores", "threads", "l1_bytes",
-                      "l2_bytes", "l3_bytes", "line_bytes"});
+  document.only_keys({"triple", "cpu", "features", "vector_bits", "vector_registers", "cores", "threads", "nan",
+                      "l1_bytes", "l2_bytes", "l3_bytes", "line_bytes"});
   const auto text = [&](std::string_view key) {
     const base::Document& value = document.at(key);
     if (value.as_string().empty()) throw base::UserError(value.place(), fmt::format("{} must not be empty", key));
@@ -52,6 +52,11 @@ Target target_from(const base::Document& document) {
   target.vector_registers = number(document.at("vector_registers"), "vector_registers", registers_bounds);
   target.cores = optional_number(document, "cores", cores_bounds).value_or(1);
   target.threads = optional_number(document, "threads", {1, target.cores}).value_or(1);
+  if (const base::Document* const nan = document.find("nan")) {
+    target.ignores_nan = nan->as_string() == "ignore";
+    if (!target.ignores_nan && nan->as_string() != "keep")
+      throw base::UserError(nan->place(), fmt::format("'{}' is neither keep nor ignore", nan->as_string()));
+  }
   const auto cache_bytes = [&](std::string_view key) {
     const base::Document* const value = document.find(key);
     if (value != nullptr && value->as_integer() == 0)
@@ -77,6 +82,7 @@ base::Document to_document(const Target& target) {
   document.set("vector_registers", target.vector_registers);
   document.set("cores", target.cores);
   if (target.threads != 1) document.set("threads", target.threads);  // so that hashes of one-thread targets stay
+  if (target.ignores_nan) document.set("nan", "ignore");             // likewise
   const auto known = [&](std::string_view key, const std::optional<std::int64_t>& value) {
     if (value) document.set(std::string(key), *value);
   };

@@ -19,6 +19,7 @@ struct Target {
   std::int64_t vector_registers = 0;  // floating-point / vector registers that hold accumulators
   std::int64_t cores = 1;
   std::int64_t threads = 1;  // cores that one kernel may use: code for 1 never calls its parallel_for
+  bool ignores_nan = false;  // max and min of NaN and a number may be either
   std::optional<std::int64_t> l1_bytes, l2_bytes, l3_bytes, line_bytes;  // absent: unknown
   bool operator==(const Target&) const = default;
 
@@ -27,8 +28,8 @@ struct Target {
 };
 
 // The map form: triple, cpu, features, vector_bits, vector_registers, cores, threads (left out if it is 1),
-// l1_bytes, ... Throws UserError with the
-// place for unknown or missing keys and values out of range.
+// nan (left out unless it is "ignore"), l1_bytes, ... Throws UserError with the place for unknown or missing keys and
+// values out of range.
 Target target_from(const base::Document& document);
 base::Document to_document(const Target& target);
 std::uint64_t hash(const Target& target);

@@ -32,6 +32,7 @@
 #include "base/parallel.h"
 #include "base/text.h"
 #include "codegen/machine/fatal.h"
+#include "codegen/machine/widening.h"
 
 namespace graft::codegen {
 
@@ -241,7 +242,10 @@ CodeAttributes find_attributes(const Target& target) {
     attributes.vscale_least = unsigned(target.vector_bits / 128);
   attributes.rounds = !triple.isX86() || machine->checkFeatures("+sse4.1");
   attributes.scales = triple.isX86() && machine->checkFeatures("+avx512dq,+avx512vl");
-  attributes.keeps_nan = triple.isAArch64();
+  attributes.extremes = triple.isAArch64()    ? Extremes::instructions
+                        : !target.ignores_nan ? Extremes::selected
+                        : triple.isX86()      ? Extremes::selected_number
+                                              : Extremes::number_instructions;
   attributes.saturates = !triple.isX86();
   attributes.converts_f16 = triple.isAArch64() || machine->checkFeatures(triple.isX86() ? "+f16c" : "+zfhmin");
   attributes.converts_bf16 = (triple.isX86() && machine->checkFeatures("+avx512bf16")) ||
@@ -254,7 +258,8 @@ CodeAttributes find_attributes(const Target& target) {
 
 CodeAttributes code_attributes(const Target& target) {
   thread_local std::map<std::string, CodeAttributes> known;
-  const std::string key = fmt::format("{}|{}|{}|{}", target.triple, target.cpu, target.features, target.vector_bits);
+  const std::string key =
+      fmt::format("{}|{}|{}|{}|{}", target.triple, target.cpu, target.features, target.vector_bits, target.ignores_nan);
   auto found = known.find(key);
   if (found == known.end()) found = known.emplace(key, find_attributes(target)).first;
   return found->second;
@@ -269,10 +274,10 @@ std::unique_ptr<llvm::Module> empty_module(llvm::LLVMContext& context, llvm::Tar
   return module;
 }
 
-std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
-                                     bool repeats) {
-  const std::string& text = repeats ? pipeline.passes_where_repeated : pipeline.passes;
-  if (text.empty()) return std::nullopt;
+namespace {
+
+std::optional<base::Reason> run_passes(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                       const std::string& text) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -290,6 +295,16 @@ std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& 
   const std::string errors = errors_while(module.getContext(), [&] { passes.run(module, modules); });
   if (errors.empty()) return std::nullopt;
   return base::Reason{fmt::format("pipeline '{}': {}", pipeline.name, base::one_line(errors))};
+}
+
+}  // namespace
+
+std::optional<base::Reason> optimise(llvm::Module& module, llvm::TargetMachine& machine, const Pipeline& pipeline,
+                                     bool repeats) {
+  const std::string& text = repeats ? pipeline.passes_where_repeated : pipeline.passes;
+  if (auto failed = text.empty() ? std::nullopt : run_passes(module, machine, pipeline, text)) return failed;
+  if (machine.getTargetTriple().isRISCV()) widen_byte_products(module);
+  return std::nullopt;
 }
 
 namespace {

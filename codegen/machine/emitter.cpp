@@ -69,7 +69,7 @@ class Emitter {
         homes_(homes(program, threads)),
         threads_(threads),
         builder_(context_),
-        functions_(builder_, attributes.rounds, attributes.rounds_to_even, attributes.scales, attributes.keeps_nan),
+        functions_(builder_, attributes.rounds, attributes.rounds_to_even, attributes.scales, attributes.extremes),
         variables_(program.loops.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract(true);
@@ -1473,12 +1473,14 @@ class Emitter {
     if (combine == Combine::sum)
       return builder_.CreateFAddReduce(llvm::ConstantFP::getNegativeZero(type_of(type)), value);
     if (combine == Combine::product) return builder_.CreateFMulReduce(llvm::ConstantFP::get(type_of(type), 1), value);
-    llvm::Value* const any_nan = builder_.CreateOrReduce(builder_.CreateFCmpUNO(value, value));
+    const bool keeps_nan = attributes_.extremes == Extremes::selected || attributes_.extremes == Extremes::instructions;
+    llvm::Value* const any_nan = keeps_nan ? builder_.CreateOrReduce(builder_.CreateFCmpUNO(value, value)) : nullptr;
     flags.setNoNaNs();
     flags.setNoSignedZeros();
     builder_.setFastMathFlags(flags);
     llvm::Value* const of_numbers =
         combine == Combine::max ? builder_.CreateFPMaxReduce(value) : builder_.CreateFPMinReduce(value);
+    if (any_nan == nullptr) return of_numbers;
     return builder_.CreateSelect(any_nan, llvm::ConstantFP::getNaN(type_of(type)), of_numbers);
   }
 

@@ -25,6 +25,10 @@ namespace graft::codegen {
 // The loop of the program (position in LoopProgram::loops) whose branch carries this !llvm.loop; -1 for none.
 int loop_of_program(const llvm::MDNode* loop_id);
 
+// How the larger and the smaller of two become code: NaN if one of them is (by selection or by instructions that do
+// so), or, where NaN is ignored, either of them.
+enum class Extremes { selected, instructions, selected_number, number_instructions };
+
 // Attributes of the machine that every function gets.
 struct CodeAttributes {
   std::string cpu, features;
@@ -35,9 +39,9 @@ struct CodeAttributes {
   unsigned vscale_least = 0;    // of scalable vector units; 0: no word about it
   bool rounds = true;           // has an instruction that rounds down to an integer
   bool rounds_to_even = false;  // has an instruction that rounds to the nearest integer, halves to even
-  bool keeps_nan = false;       // has instructions for the larger of two that are NaN if one of them is
-  bool scales = false;          // has AVX-512's instructions for x * 2^n and for the smaller of two sizes
-  bool saturates = true;        // LLVM's conversions to integers with the ends of their range keep vectors
+  Extremes extremes = Extremes::selected;
+  bool scales = false;    // has AVX-512's instructions for x * 2^n and for the smaller of two sizes
+  bool saturates = true;  // LLVM's conversions to integers with the ends of their range keep vectors
   // Has instructions between f16 and f32, and from f32 to bf16 that LLVM selects (of SVE it does not).
   bool converts_f16 = false, converts_bf16 = false;
   // Accesses to buffers that are both written and read say in their !alias.scope which element they begin with. Tells

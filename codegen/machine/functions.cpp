@@ -86,14 +86,17 @@ constexpr double log_erfc_double[] = {
 }  // namespace
 
 llvm::Value* Functions::extreme(bool greatest, llvm::Value* a, llvm::Value* b) {
-  if (keeps_nan_)
+  if (extremes_ == Extremes::number_instructions)
+    return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maxnum : llvm::Intrinsic::minnum, a, b);
+  if (extremes_ == Extremes::instructions)
     return builder_.CreateBinaryIntrinsic(greatest ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
   // The comparison and selection are one instruction of x86, and give `b` if one of them is NaN. A constant is a
   // number.
   if (llvm::isa<llvm::Constant>(b)) std::swap(a, b);
   llvm::Value* const result =
       builder_.CreateSelect(greatest ? builder_.CreateFCmpOGT(a, b) : builder_.CreateFCmpOLT(a, b), a, b);
-  return llvm::isa<llvm::Constant>(a) ? result : nan_kept(a, result);
+  const bool any = extremes_ == Extremes::selected_number || llvm::isa<llvm::Constant>(a);
+  return any ? result : nan_kept(a, result);
 }
 
 // Without an instruction: to the nearest integer, then one less if that is above.

@@ -7,15 +7,16 @@
 
 #include <llvm/IR/IRBuilder.h>
 
+#include "codegen/machine/emitter.h"
+
 namespace graft::codegen {
 
 class Functions {
  public:
   // `rounds`: the target has an instruction that rounds down to an integer; `rounds_to_even`: one that rounds to the
-  // nearest, halves to even; `scales`: AVX-512's VRANGEPS and VSCALEFPS, of all lengths of vectors; `keeps_nan`: ones
-  // for the larger and the smaller of two that are NaN if one of them is.
-  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even, bool scales, bool keeps_nan)
-      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even), scales_(scales), keeps_nan_(keeps_nan) {}
+  // nearest, halves to even; `scales`: AVX-512's VRANGEPS and VSCALEFPS, of all lengths of vectors.
+  Functions(llvm::IRBuilder<>& builder, bool rounds, bool rounds_to_even, bool scales, Extremes extremes)
+      : builder_(builder), rounds_(rounds), rounds_to_even_(rounds_to_even), scales_(scales), extremes_(extremes) {}
 
   // Arguments are f32 or f64, scalars or vectors; two of them have one type.
   llvm::Value* extreme(bool greatest, llvm::Value* a, llvm::Value* b);  // NaN if one of them is; fastest for a late `b`
@@ -77,7 +78,8 @@ class Functions {
   llvm::Value* copysign(llvm::Value* size, llvm::Value* sign);
 
   llvm::IRBuilder<>& builder_;
-  const bool rounds_, rounds_to_even_, scales_, keeps_nan_;
+  const bool rounds_, rounds_to_even_, scales_;
+  const Extremes extremes_;
 };
 
 }  // namespace graft::codegen

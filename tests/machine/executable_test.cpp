@@ -5,6 +5,7 @@
 #include "codegen/expression/workload.h"
 #include "tests/machine/executables.h"
 #include "tests/machine/support.h"
+#include "tests/support/refusal.h"
 
 namespace graft::codegen {
 namespace {
@@ -158,6 +159,54 @@ void expect_functions_right_on(const Target& target, const std::vector<std::stri
         ASSERT_LE(std::abs(value - right), 4 * place)
             << functions[f] << (vector ? " as vectors" : "") << " of " << operands[0][i] << " and " << operands[1][i];
       }
+  }
+}
+
+// Bytes of both signs, and numbers of 8 bits without one: each product of a vector is one instruction with its sum.
+TEST(Executable, ProductsOfBytesOnRiscv64) {
+  Target target = board("riscv64-unknown-linux-gnu", "spacemit-x60", "-zicond", 256);
+  const std::vector<std::string> prefix = {"qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256"};
+  for (const auto& [a, b] : {std::pair("i8", "i8"), std::pair("u8", "i8"), std::pair("u8", "u8")}) {
+    const std::string product = "cast_i32(A[@]) * cast_i32(B[k,#])";
+    const auto written = [&](std::string row, std::string lane) {
+      std::string text = product;
+      text.replace(text.find('@'), 1, row + ",k");
+      text.replace(text.find('#'), 1, lane);
+      return text;
+    };
+    const LoopProgram program = parse_program(
+        fmt::format("buffer A {} [4,64] input\nbuffer B {} [64,8] input\nbuffer C i32 [4,8] output\n"
+                    "buffer tile i32 [4,8] temporary registers\nrun\n  for i 4 unrolled\n    for v 8 vector\n"
+                    "      tile[i,v] = 0\n  for k 64\n    for i 4 unrolled\n      for v 8 vector\n"
+                    "        tile[i,v] += {}\n  for i 4 unrolled\n    for v 8 vector\n      C[i,v] = tile[i,v]\n",
+                    a, b, written("i", "v")),
+        "test");
+    const auto listed = listing(program, target);
+    ASSERT_TRUE(listed.ok()) << listed.reason().text;
+    EXPECT_TRUE(contains(listed->assembly, "vwmacc")) << listed->assembly;
+    EXPECT_FALSE(contains(listed->assembly, "vwmul")) << listed->assembly;
+    const Computation what =
+        parse_workload(fmt::format("input A[4,64]: {}; input B[64,8]: {}; output C[i,j | k]: i32 += "
+                                   "{} where i=4, j=8, k=64",
+                                   a, b, written("i", "j")))
+            .computation();
+    std::vector<Elements> operands(what.tensors.size());
+    for (std::size_t t = 0; t < 2; ++t) {
+      operands[t] = Elements(what.tensors[t].dtype, what.tensors[t].elements());
+      const double low = lowest(what.tensors[t].dtype), count = highest(what.tensors[t].dtype) - low + 1;
+      for (std::size_t e = 0; e < operands[t].size(); ++e)
+        operands[t].set(e, e % 5 == 0   ? low
+                           : e % 7 == 0 ? low + count - 1
+                                        : low + double((e * 37) % std::size_t(count)));
+    }
+    const Reference expected = reference(what, operands);
+    if (!starts(prefix.front())) GTEST_SKIP() << prefix.front() << " is not installed";
+    const auto object = compile(program, target);
+    ASSERT_TRUE(object.ok()) << object.reason().text;
+    const auto executable = link_executable({&*object}, target, what, expected, {});
+    ASSERT_TRUE(executable.ok()) << executable.reason().text;
+    const std::vector<double> got = answer_of(*executable, prefix, DType::i32).outputs;
+    EXPECT_EQ(Elements(got), expected.tensors[std::size_t(what.tensor_named("C"))]) << a << " " << b;
   }
 }
 

@@ -285,6 +285,49 @@ TEST(Functions, CallNoLibraryOnAnyTarget) {
   }
 }
 
+// Numbers give the same results, with fewer instructions; AArch64 has instructions that keep NaN.
+TEST(Functions, OfTargetsThatIgnoreNanAreShorter) {
+  const LoopProgram program = parsed(R"(buffer A f32 [64] input
+buffer B f32 [64] input
+buffer C f32 [64] output
+buffer D f32 [1] output
+run
+  for i 4
+    for v 16 vector
+      C[16*i+v] = min(max(A[16*i+v], B[16*i+v]), 3)
+      D[0] max= A[16*i+v]
+)");
+  for (const auto& [triple, cpu, bits] : {std::tuple("x86_64-unknown-linux-gnu", "haswell", 256),
+                                          std::tuple("riscv64-unknown-linux-gnu", "sifive-x280", 512),
+                                          std::tuple("aarch64-unknown-linux-gnu", "cortex-a72", 128)}) {
+    Target target;
+    target.triple = triple, target.cpu = cpu, target.vector_bits = bits, target.vector_registers = 32;
+    const auto instructions = [&](bool ignores_nan) {
+      target.ignores_nan = ignores_nan;
+      const std::string assembly = listing(program, target)->assembly;
+      return std::count(assembly.begin(), assembly.end(), '\n');
+    };
+    if (target.triple.starts_with("aarch64"))
+      EXPECT_EQ(instructions(true), instructions(false)) << cpu;
+    else
+      EXPECT_LT(instructions(true), instructions(false)) << cpu;
+  }
+  Target here = host_target();
+  here.ignores_nan = true;
+  Numbers numbers = {std::vector<double>(64), std::vector<double>(64), std::vector<double>(64), {-INFINITY}};
+  base::Stream stream(7, "numbers");
+  for (std::size_t i = 0; i < 64; ++i)
+    numbers[0][i] = double(stream.below(9)) - 4, numbers[1][i] = double(stream.below(9)) - 4;
+  const auto object = compile(program, here);
+  ASSERT_TRUE(object.ok()) << object.reason().text;
+  const auto library = link_shared({&*object});
+  ASSERT_TRUE(library.ok()) << library.reason().text;
+  const Numbers results = executed(program, *object, *library, numbers);
+  for (std::size_t i = 0; i < 64; ++i)
+    EXPECT_EQ(results[2][i], std::min(std::max(numbers[0][i], numbers[1][i]), 3.0)) << i;
+  EXPECT_EQ(results[3][0], *std::max_element(numbers[0].begin(), numbers[0].end()));
+}
+
 TEST(Functions, OfIntegersThatNeedFractionsAreRefused) {
   for (const char* function :
        {"exp(x)", "sqrt(x)", "rsqrt(x)", "log(x)", "pow(x, y)", "tanh(x)", "sigmoid(x)", "erf(x)", "floor(x)"}) {

@@ -262,9 +262,22 @@ TEST(Platform, RefusesIdsThatAreNotKnown) {
   expect_contains(refused("native,threads=0"), "native,threads=0: threads must be 1 to ");
   expect_contains(refused("native,threads=two"), "threads must be 1 to ");
   expect_contains(refused("native,threads=1,threads=1"), "unknown suffix");
+  expect_contains(refused("native,nan=keep"), "unknown suffix 'nan=keep'");
+  expect_contains(refused("nowhere/board.yaml,nan=ignore"), "nowhere/board.yaml");
   expect_contains(refused("native,thread=1"), "unknown suffix 'thread=1'");
   expect_contains(refused("model:sifive-p45"), "did you mean 'model:sifive-p450'?");
   expect_contains(refused("nowhere/board.yaml"), "nowhere/board.yaml");
+}
+
+TEST(Platform, IgnoresNanIfItsNameSaysSo) {
+  for (const char* const plain : {"native", "native,threads=1", "model:spacemit-x60"}) {
+    EXPECT_FALSE(platform_named(plain).target.ignores_nan);
+    const Platform platform = platform_named(fmt::format("{},nan=ignore", plain));
+    EXPECT_TRUE(platform.target.ignores_nan);
+    EXPECT_TRUE(platform.name.ends_with(",nan=ignore")) << platform.name;
+    EXPECT_TRUE(parse_platform(platform.yaml, "again").target.ignores_nan);
+    EXPECT_NE(codegen::hash(platform.target), codegen::hash(platform_named(plain).target));
+  }
 }
 
 TEST(Platform, SuffixesOfAModelledOneStandInItsYaml) {
