@@ -5,8 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "study/flows/network.h"
-#include "study/flows/tune.h"
+#include "study/flows/effort.h"
 
 namespace graft::cli {
 
@@ -14,9 +13,11 @@ struct EffortFlags {
   std::string effort = "normal";
   std::int64_t trials = 0, stop_after = 0;
   void declare(Options& options);
-  // UserError for an unknown effort.
-  void apply(study::TuneRequest& request) const;
-  void apply(study::NetworkRequest& request) const;  // `trials` in total, the effort's for each kernel
+  // To a study::TuneRequest or study::NetworkRequest. UserError for an unknown effort.
+  template <class Request>
+  void apply(Request& request) const {
+    study::set_effort(study::effort_named(effort, "--effort"), trials, stop_after, request);
+  }
 };
 
 }  // namespace graft::cli

@@ -21,9 +21,9 @@
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
 #include "study/flows/compile_network.h"
+#include "study/flows/effort.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
-#include "study/flows/network.h"
 #include "study/flows/predict.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
@@ -763,12 +763,11 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
     request.model = model;
     request.options = {
         {settings.shapes.begin(), settings.shapes.end()}, settings.constants, study::storage_named(settings.storage)};
-    request.trials = settings.trials;
-    request.trials_by_kernel = settings.trials_by_kernel;
+    study::set_effort(study::effort_named(settings.effort, "effort"), settings.trials, 0, request);
+    if (settings.trials_by_kernel != 0) request.trials_by_kernel = settings.trials_by_kernel;
     request.budget_seconds = settings.budget_seconds;
     request.each.platform = platform.description().platform;
     request.each.model = settings.model.name();
-    request.each.trials = std::max(request.each.trials, settings.trials);
     Settings fields = common_fields(settings.seed, settings.threads);
     fields["library"] = settings.library.string();
     fields["out"] = settings.out.string();
@@ -782,7 +781,7 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
     for (const study::NetworkKernel& kernel : tuned.kernels)
       out.kernels.push_back(
           {kernel.label, kernel.workload.text(), kernel.calls,
-           kernel.answer ? datasets::seconds_of(kernel.answer->measurement) : std::numeric_limits<double>::quiet_NaN(),
+           kernel.seconds().value_or(std::numeric_limits<double>::quiet_NaN()),
            kernel.trials});
     return out;
   });

@@ -397,8 +397,9 @@ struct NetworkSettings {
   std::map<std::string, std::vector<std::int64_t>> shapes = {};  // of inputs by name, or extents of named dimensions
   std::map<std::string, std::vector<double>> constants = {};     // inputs that are always the same
   std::string storage = "f32";  // of numbers between kernels, and of weights: "f32", "f16" or "bf16"; sums are f32
-  std::int64_t trials = 0;      // in total; 0: trials_by_kernel for each kernel
-  std::int64_t trials_by_kernel = 64;  // on average
+  std::string effort = "normal";      // "quick", "normal" or "thorough": 12, 64 or 256 trials for each kernel
+  std::int64_t trials = 0;            // in total; 0: trials_by_kernel for each kernel
+  std::int64_t trials_by_kernel = 0;  // on average; 0: as `effort` says
   double budget_seconds = 0;           // of wall time in total; 0: none
   std::uint64_t seed = 1;
   int threads = 1;

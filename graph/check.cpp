@@ -8,6 +8,7 @@
 #include "base/within.h"
 #include "codegen/expression/reference.h"
 #include "graph/operators.h"
+#include "graph/reference.h"
 
 namespace graft::graph {
 
@@ -37,12 +38,67 @@ void BufferElements::write(int buffer, codegen::Elements elements) {
   whole = std::move(all);
 }
 
+void BufferElements::write_inputs(const std::map<std::string, codegen::Elements>& inputs) {
+  for (std::size_t b = 0; b < plan_.buffers.size(); ++b) {
+    const Plan::Buffer& buffer = plan_.buffers[b];
+    if (buffer.where == Plan::Buffer::Where::input && buffer.part_of < 0)
+      write(int(b), inputs.at(plan_.inputs[std::size_t(buffer.number)].name));
+  }
+}
+
+std::vector<codegen::Elements> reference(const Plan& plan, const std::map<std::string, codegen::Elements>& inputs,
+                                         base::Monitor& monitor) {
+  BufferElements buffers(plan);
+  buffers.write_inputs(inputs);
+  const ArenaUse use = arena_use(plan, std::vector<std::int64_t>(plan.kernels.size()));
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    base::check_stop(monitor);
+    monitor.progress("reference", std::int64_t(c), std::int64_t(plan.calls.size()));
+    const Plan::Call& call = plan.calls[c];
+    const Plan::Kernel& kernel = plan.kernels[std::size_t(call.kernel)];
+    const auto read = [&](int number) { return buffers.read(call.operands.at(std::size_t(number))); };
+    buffers.write(call.result, evaluated(kernel.workload.computation(), read, kernel.foreign.get()));
+    for (const int operand : call.operands)
+      if (const int own = use.lifetime_of_buffer[whole_of(plan, operand)];
+          own >= 0 && use.lifetimes[std::size_t(own)].last == int(c))
+        buffers.drop(whole_of(plan, operand));
+  }
+  std::vector<codegen::Elements> outputs(plan.outputs.size());
+  for (std::size_t b = 0; b < plan.buffers.size(); ++b) {
+    const Plan::Buffer& buffer = plan.buffers[b];
+    if (buffer.where == Plan::Buffer::Where::output && buffer.part_of < 0)
+      outputs[std::size_t(buffer.number)] = buffers.read(int(b));
+  }
+  return outputs;
+}
+
+namespace {
+
+// A foreign kernel gives the same numbers everywhere.
+CallError foreign_error(const codegen::Elements& expected, const codegen::Elements& got) {
+  CallError worst;
+  worst.elements = std::int64_t(expected.size());
+  for (std::size_t e = 0; e < expected.size(); ++e) {
+    if (got[e] == expected[e]) continue;
+    worst.of_bound = std::numeric_limits<double>::infinity();
+    worst.element = std::int64_t(e);
+    worst.got = got[e], worst.expected = expected[e];
+    break;
+  }
+  return worst;
+}
+
+}  // namespace
+
 CallError call_error(const Plan& plan, const Plan::Call& call, const BufferElements& buffers, double amplification) {
-  const codegen::Computation& computation = plan.kernels[std::size_t(call.kernel)].workload.computation();
+  const Plan::Kernel& kernel = plan.kernels[std::size_t(call.kernel)];
+  const codegen::Computation& computation = kernel.workload.computation();
   std::vector<codegen::Elements> operands(computation.tensors.size());
   for (std::size_t t = 0; t < operands.size(); ++t)
     if (const int number = operand_of(computation.tensors[t]); number >= 0)
       operands[t] = buffers.read(call.operands.at(std::size_t(number)));
+  if (kernel.foreign)
+    return foreign_error(codegen::evaluated(*kernel.foreign, computation, operands), buffers.read(call.result));
   const codegen::Reference all = codegen::reference(computation, std::move(operands));
   const std::size_t output = std::size_t(computation.tensor_named("y"));
   const codegen::DType type = computation.tensors[output].dtype;

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/monitor.h"
 #include "codegen/expression/elements.h"
 #include "graph/plan.h"
 
@@ -17,12 +19,18 @@ class BufferElements {
   explicit BufferElements(const Plan& plan) : plan_(plan), whole_(plan.buffers.size()) {}
   codegen::Elements read(int buffer) const;
   void write(int buffer, codegen::Elements elements);
+  void write_inputs(const std::map<std::string, codegen::Elements>& inputs);  // by name
   void drop(std::size_t buffer) { whole_[buffer] = {}; }
 
  private:
   const Plan& plan_;
   std::vector<codegen::Elements> whole_;  // by buffer; of parts nothing
 };
+
+// By output, what the plan's calls give in double precision, each of what those before it gave; nothing is rounded
+// between them. `inputs` by name.
+std::vector<codegen::Elements> reference(const Plan& plan, const std::map<std::string, codegen::Elements>& inputs,
+                                         base::Monitor& monitor);
 
 // How far a call's result is from what its workload gives for the operands that it read.
 struct CallError {

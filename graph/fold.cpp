@@ -65,6 +65,7 @@ class Folder {
     };
     declare(graph.inputs, result_.inputs);
     declare(graph.outputs, result_.outputs);
+    result_.outputs.insert(result_.outputs.end(), counts_.begin(), counts_.end());
     return std::move(result_);
   }
 
@@ -829,13 +830,13 @@ class Folder {
   }
 
   // A node whose place a graph takes: its inputs are the node's operands.
-  void write_out(Scope& scope, const Node& node, const std::vector<int>& operands, const Graph& body) {
+  std::vector<int> write_out(Scope& scope, const Node& node, const std::vector<int>& operands, const Graph& body) {
     if (operands.size() > body.inputs.size() || node.results.size() > body.outputs.size())
       fail(fmt::format("{}: has {} and {}; it takes {} and gives {}", label(scope.graph, node),
                        base::counted(operands.size(), "operand"), base::counted(node.results.size(), "result"),
                        body.inputs.size(), body.outputs.size()));
     const auto first = std::find_if(node.results.begin(), node.results.end(), [](int result) { return result >= 0; });
-    if (first == node.results.end()) return;
+    if (first == node.results.end()) return {};
     const std::string suffix = "." + scope.graph.values[std::size_t(*first)].name + scope.suffix;
     const std::vector<int> outputs = outputs_of(body, scope, suffix, operands);
     for (std::size_t r = 0; r < node.results.size(); ++r) {
@@ -843,6 +844,7 @@ class Folder {
         fail(fmt::format("{}: its result {} is an operand that is left out", label(scope.graph, node), r));
       give(scope, node, r, outputs[r]);
     }
+    return outputs;
   }
 
   void compose(Scope& scope, const Node& node, const Node& moved) {
@@ -850,7 +852,17 @@ class Folder {
     if (!operands) return leave_open(scope, node);
     const auto body = body_of(scope.graph, node, *operands, place_);
     if (!body) return refused(scope, node, body.reason().text, moved.operands);
-    write_out(scope, node, moved.operands, *body);
+    const std::vector<int> outputs = write_out(scope, node, moved.operands, *body);
+    const int before = results_before_count(node.operation);
+    if (before >= 0 && int(outputs.size()) > before && scope.is_model()) add_count(scope, node, outputs.back());
+  }
+
+  // How many rows of the node's results count is an output of its own.
+  void add_count(const Scope& scope, const Node& node, int count) {
+    if (result_.values[std::size_t(count)].known) return;
+    const auto first = std::find_if(node.results.begin(), node.results.end(), [](int result) { return result >= 0; });
+    result_.values[std::size_t(count)].name = scope.graph.values[std::size_t(*first)].name + ".count";
+    counts_.push_back(count);
   }
 
   void compute(Scope& scope, const Node& node, Node moved) {
@@ -903,6 +915,7 @@ class Folder {
       if (!pays_for(bytes, 0)) return nullptr;
       return std::make_shared<const Array>(Array{known->type, result.shape, known->bytes});
     }
+    if (result.foreign) return nullptr;
     for (const codegen::Tensor& tensor : result.computation->tensors) {
       const int number = operand_of(tensor);
       if (number < 0) continue;
@@ -930,6 +943,7 @@ class Folder {
   std::map<std::pair<int, std::int64_t>, int> first_;                // by value and axis: with that axis first
   std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
+  std::vector<int> counts_;                                          // further outputs: how many rows of others count
   std::int64_t bytes_ = 0, walked_ = 0;
   double work_ = 0;
 };

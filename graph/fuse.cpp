@@ -41,6 +41,7 @@ struct Working {
   Part part;
   std::vector<int> nodes;
   std::vector<int> fused = {};  // by choice
+  std::shared_ptr<const codegen::Foreign> foreign = nullptr;
 };
 
 // Parts of the graph in the making.
@@ -52,6 +53,9 @@ class Parts {
     for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
     for (const int output : graph.outputs) outputs_.insert(source_[std::size_t(output)].value);
+    for (const std::optional<Working>& working : parts_)
+      if (working->foreign)
+        for (const int value : working->part.values) outputs_.insert(source_[std::size_t(value)].value);
     for (std::size_t p = 0; p < parts_.size(); ++p)
       if (Value& value = values_[std::size_t(result(int(p)))]; !outputs_.contains(result(int(p))))
         value.type = stored(*value.type);
@@ -79,7 +83,9 @@ class Parts {
         for (std::size_t v = values.size(); v-- > 0 && !found;) {
           const std::vector<int>& all = readers_[std::size_t(values[v])];
           const int from = writer_[std::size_t(values[v])];
-          if (from < 0 || std::any_of(all.begin(), all.end(), [&](int r) { return r != reader; })) continue;
+          if (from < 0 || is_foreign(from) || is_foreign(reader) ||
+              std::any_of(all.begin(), all.end(), [&](int r) { return r != reader; }))
+            continue;
           found = take(from, reader) || take_through(from, reader);
         }
       }
@@ -91,7 +97,8 @@ class Parts {
     for (std::optional<Working>& working : parts_) {
       if (!working) continue;
       Group group;
-      const Part part = as_stored(renamed(flattened(std::move(working->part))));
+      const Part part =
+          working->foreign ? std::move(working->part) : as_stored(renamed(flattened(std::move(working->part))));
       group.computation = part.computation;
       for (std::size_t t = 0; t < part.values.size(); ++t) {
         if (part.values[t] < 0) continue;
@@ -100,6 +107,7 @@ class Parts {
         else
           group.operands.push_back(part.values[t]);
       }
+      group.foreign = std::move(working->foreign);
       group.nodes = std::move(working->nodes);
       std::sort(group.nodes.begin(), group.nodes.end());
       result.groups.push_back(std::move(group));
@@ -139,13 +147,16 @@ class Parts {
                               : tensor.role == codegen::Role::output ? value
                                                                      : -1);
       }
-      if ((is_alone && part.computation.stages.size() <= most_stages) || is_schedulable(part.computation))
+      if (result.foreign)
+        parts_.push_back(Working{std::move(part), {number}, {}, result.foreign});
+      else if ((is_alone && part.computation.stages.size() <= most_stages) || is_schedulable(part.computation))
         parts_.push_back(Working{std::move(part), {number}});
       else
         divide(part, number);
     }
   }
 
+  bool is_foreign(int part) const { return parts_[std::size_t(part)]->foreign != nullptr; }
   bool is_part(int value) const { return source_[std::size_t(value)].value != value; }
   // No reader may take what computes the value.
   void in_memory(int value) { readers_[std::size_t(value)].push_back(-1); }
@@ -505,7 +516,7 @@ class Parts {
     for (const int value : operands(between)) {
       const int first = writer_[std::size_t(value)];
       const std::vector<int>& all = readers_[std::size_t(value)];
-      if (first < 0 || all.size() != 1 || all.front() != between) continue;
+      if (first < 0 || is_foreign(first) || all.size() != 1 || all.front() != between) continue;
       std::optional<Part> two = merged(parts_[std::size_t(between)]->part, parts_[std::size_t(reader)]->part);
       std::optional<Part> three = two ? merged(parts_[std::size_t(first)]->part, divided_last(*two)) : std::nullopt;
       if (!three || !decide_fusion(between, reader, (three = without_copies(*three))->computation)) continue;
@@ -542,9 +553,11 @@ class Parts {
   std::vector<int> writer_;                // by value: the part that computes it; -1: none
   const std::size_t first_within_ = values_.size();
   std::map<std::pair<int, std::int64_t>, Rows> rows_;  // by value and elements of a row
-  std::set<int> outputs_;                              // values that the graph's outputs are, or are views of
-  std::map<std::string, int> stages_;                  // of divided nodes: values, by what computes them
-  std::map<int, int> same_;                            // values that are computed already
+  // Values that are stored as they are: outputs of the graph, what these are views of, and what foreign kernels take
+  // and give.
+  std::set<int> outputs_;
+  std::map<std::string, int> stages_;  // of divided nodes: values, by what computes them
+  std::map<int, int> same_;            // values that are computed already
   std::map<std::tuple<int, std::int64_t, Shape>, int> slices_;
   std::map<int, int> stored_;  // constants in the type of storage, by constant
 };

@@ -3,11 +3,13 @@
 // space of schedules can take (codegen/schedule/rules.h), from index expressions; no operator is named here.
 #pragma once
 
+#include <memory>
 #include <set>
 #include <string_view>
 #include <vector>
 
 #include "codegen/expression/computation.h"
+#include "codegen/expression/foreign.h"
 #include "codegen/expression/target.h"
 #include "graph/graph.h"
 
@@ -18,6 +20,7 @@ struct Group {
   std::vector<int> operands;         // values, by number of the operand
   int result = -1;                   // the value that it computes
   std::vector<int> nodes;            // of the graph, in its order
+  std::shared_ptr<const codegen::Foreign> foreign = nullptr;  // what computes it, in place of the computation
 };
 
 // Optional fusions (codegen::is_fused_by_choice): the caller lists the values at which they are made, since measured

@@ -76,22 +76,19 @@ bool has_indices(const Graph& graph) {
                      [&](int input) { return may_be_index(graph.values[std::size_t(input)]); });
 }
 
-// What an input's numbers are drawn from.
-struct Range {
-  double low = -1, width = 2;
-  bool is_whole = false;  // low or low + width
-};
-constexpr Range other_ranges[] = {{0, 1, true}, {0x1p-4, 1}, {1, 1}};
+constexpr Draw other_draws[] = {{0, 1, true}, {0x1p-4, 1}, {1, 1}};
 
-Elements drawn(const Value& value, const Range& range, std::int64_t indexed, base::Stream& random) {
-  std::vector<double> numbers(std::size_t(elements_of(*value.shape)));
-  const std::size_t row = value.shape->empty() ? 1 : std::size_t(std::max<std::int64_t>(1, value.shape->back()));
+Elements drawn(const Plan::Tensor& input, std::uint64_t seed) {
+  base::Stream random(seed, input.name);
+  const Draw& from = input.draw;
+  std::vector<double> numbers(std::size_t(elements_of(input.shape)));
+  const std::size_t row = input.shape.empty() ? 1 : std::size_t(std::max<std::int64_t>(1, input.shape.back()));
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     double& number = numbers[i];
-    if (codegen::is_floating(*value.type) && !range.is_whole)
-      number = double(float(range.low + range.width * random.uniform()));
-    else if (indexed > 0)
-      number = double(random.below(std::int64_t(std::min(double(indexed), codegen::highest(*value.type)))));
+    if (codegen::is_floating(input.type) && !from.is_whole)
+      number = double(float(from.low + from.width * random.uniform()));
+    else if (from.indexed > 0)
+      number = double(random.below(std::int64_t(std::min(double(from.indexed), codegen::highest(input.type)))));
     else
       number = double(random.below(2)), number = i % row == 0 ? 1 : number;
   }
@@ -103,28 +100,32 @@ bool is_finite(const Elements& elements, DType type) {
   return std::all_of(elements.begin(), elements.end(), [&](double number) { return std::abs(number) <= most; });
 }
 
-class CheckInputs {
+class Draws {
  public:
-  CheckInputs(const Graph& graph, std::uint64_t seed, std::string_view place, base::Monitor& monitor)
-      : graph_(graph), seed_(seed), place_(place), monitor_(monitor) {
-    indexed_ = has_indices(graph) ? indexed_extents(graph, place) : std::vector<std::int64_t>(graph.values.size());
-    for (const int input : graph.inputs) draw(input, {});
+  Draws(const Graph& graph, std::string_view place, base::Monitor& monitor)
+      : graph_(graph), place_(place), monitor_(monitor) {
+    const bool any = has_indices(graph);
+    const auto indexed = any ? indexed_extents(graph, place) : std::vector<std::int64_t>(graph.values.size());
+    const auto directly = any ? indexed_extents(graph, place, true) : indexed;
+    for (const int input : graph.inputs) {
+      const Value& value = graph.values[std::size_t(input)];
+      Plan::Tensor& tensor = tensors_.emplace_back(Plan::Tensor{value.name, *value.type, *value.shape});
+      tensor.draw.indexed = indexed[std::size_t(input)];
+      if (may_be_index(value)) tensor.draw.indexed_directly = directly[std::size_t(input)];
+      inputs_[value.name] = drawn(tensor, seed);
+    }
   }
 
-  std::map<std::string, Elements> made() {
+  std::vector<Draw> made() {
     std::set<int> given_up;  // values that no inputs make finite
     for (auto fault = first_fault(given_up); fault; fault = first_fault(given_up))
       if (!mend(*fault, given_up)) given_up.insert(*fault);
-    return std::move(inputs_);
+    std::vector<Draw> draws;
+    for (const Plan::Tensor& tensor : tensors_) draws.push_back(tensor.draw);
+    return draws;
   }
 
  private:
-  void draw(int input, const Range& range) {
-    const Value& value = graph_.values[std::size_t(input)];
-    base::Stream random(seed_, value.name);
-    inputs_[value.name] = drawn(value, range, indexed_[std::size_t(input)], random);
-  }
-
   // The first result of a cheap node that is not finite though all that the node takes is.
   std::optional<int> first_fault(const std::set<int>& given_up) {
     if (++tries_ > most_tries) return std::nullopt;
@@ -147,8 +148,8 @@ class CheckInputs {
     return fault;
   }
 
-  // The floating-point inputs that a value depends on.
-  std::vector<int> inputs_before(int value) const {
+  // The floating-point inputs that a value depends on, by place.
+  std::vector<std::size_t> inputs_before(int value) const {
     std::vector<bool> before(graph_.values.size());
     before[std::size_t(value)] = true;
     for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {
@@ -157,32 +158,34 @@ class CheckInputs {
       for (const int operand : node->operands)
         if (operand >= 0) before[std::size_t(operand)] = true;
     }
-    std::vector<int> found;
-    for (const int input : graph_.inputs)
-      if (before[std::size_t(input)] && codegen::is_floating(*graph_.values[std::size_t(input)].type))
-        found.push_back(input);
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      if (before[std::size_t(graph_.inputs[i])] && codegen::is_floating(tensors_[i].type)) found.push_back(i);
     return found;
   }
 
-  // Whether one input of another range makes the value finite; it keeps that range.
+  // Whether one input that is drawn otherwise makes the value finite; it stays so.
   bool mend(int value, const std::set<int>& given_up) {
-    for (const int input : inputs_before(value)) {
-      Elements& own = inputs_[graph_.values[std::size_t(input)].name];
-      const Elements before = own;
-      for (const Range& range : other_ranges) {
-        draw(input, range);
+    for (const std::size_t input : inputs_before(value)) {
+      Plan::Tensor& tensor = tensors_[input];
+      const Draw before = tensor.draw;
+      for (Draw draw : other_draws) {
+        draw.indexed = before.indexed, draw.indexed_directly = before.indexed_directly;
+        tensor.draw = draw;
+        inputs_[tensor.name] = drawn(tensor, seed);
         if (const auto fault = first_fault(given_up); tries_ <= most_tries && (!fault || *fault != value)) return true;
       }
-      own = before;
+      tensor.draw = before;
+      inputs_[tensor.name] = drawn(tensor, seed);
     }
     return false;
   }
 
+  static constexpr std::uint64_t seed = 1;  // of the numbers that are tried
   const Graph& graph_;
-  const std::uint64_t seed_;
   const std::string_view place_;
   base::Monitor& monitor_;
-  std::vector<std::int64_t> indexed_;  // by value
+  std::vector<Plan::Tensor> tensors_;  // the inputs
   std::map<std::string, Elements> inputs_;
   int tries_ = 0;
 };
@@ -205,29 +208,31 @@ std::vector<double> some_of(const Elements& elements) {
 
 }  // namespace
 
-std::map<std::string, Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
-                                             base::Monitor& monitor) {
-  return CheckInputs(graph, seed, place, monitor).made();
+std::vector<Draw> draws_of(const Graph& graph, std::string_view place, base::Monitor& monitor) {
+  return Draws(graph, place, monitor).made();
 }
 
-std::vector<std::string> indices_outside(const Graph& graph, const std::map<std::string, Elements>& inputs,
-                                         std::string_view place) {
+std::map<std::string, Elements> check_inputs(const std::vector<Plan::Tensor>& inputs, std::uint64_t seed) {
+  std::map<std::string, Elements> all;
+  for (const Plan::Tensor& input : inputs) all[input.name] = drawn(input, seed);
+  return all;
+}
+
+std::vector<std::string> indices_outside(const std::vector<Plan::Tensor>& inputs,
+                                         const std::map<std::string, Elements>& given) {
   std::vector<std::string> lines;
-  if (!has_indices(graph)) return lines;
-  const std::vector<std::int64_t> extents = indexed_extents(graph, place, true);
-  for (const int input : graph.inputs) {
-    const Value& value = graph.values[std::size_t(input)];
-    const auto given = inputs.find(value.name);
-    const std::int64_t extent = extents[std::size_t(input)];
-    if (extent == 0 || !may_be_index(value) || given == inputs.end()) continue;
-    const auto outside = std::find_if(given->second.begin(), given->second.end(), [&](double number) {
+  for (const Plan::Tensor& input : inputs) {
+    const auto own = given.find(input.name);
+    const std::int64_t extent = input.draw.indexed_directly;
+    if (extent == 0 || own == given.end()) continue;
+    const auto outside = std::find_if(own->second.begin(), own->second.end(), [&](double number) {
       return number < -double(extent) || number >= double(extent);
     });
-    if (outside != given->second.end())
+    if (outside != own->second.end())
       lines.push_back(
           fmt::format("input {} has the index {}, and the dimension that it indexes has {} elements: the "
                       "nearest of them is taken",
-                      in_quotes(value.name), *outside, extent));
+                      in_quotes(input.name), *outside, extent));
   }
   return lines;
 }

@@ -18,17 +18,19 @@
 
 namespace graft::graph {
 
-// Inputs of a folded graph, by name: floating-point numbers of -1 to 1; integers that index a dimension, within it;
-// other integers 0 and 1, the first of each row 1, as masks have them. If the nodes next to the inputs (those that cost
-// little) give numbers that are not finite, as the logarithm of a negative one, inputs before them are 0 and 1, or
-// positive, instead. The same for the same seed.
-std::map<std::string, codegen::Elements> check_inputs(const Graph& graph, std::uint64_t seed, std::string_view place,
-                                                      base::Monitor& monitor);
+// By input of a folded graph, what its numbers are drawn from: -1 to 1; integers that index a dimension, within it. If
+// the nodes next to the inputs (those that cost little) give numbers that are not finite, as the logarithm of a
+// negative one, inputs before them are 0 and 1, or positive, instead.
+std::vector<Draw> draws_of(const Graph& graph, std::string_view place, base::Monitor& monitor);
+
+// Numbers for a network's inputs, by name, from their draws; of integers that index nothing the first of each row is 1,
+// as masks have it. The same for the same seed.
+std::map<std::string, codegen::Elements> check_inputs(const std::vector<Plan::Tensor>& inputs, std::uint64_t seed);
 
 // A line for each of the inputs whose integers index a dimension just as they are, and of which one is outside of it.
 // A program takes the nearest element then (codegen/expression/value.h); onnxruntime refuses such an input.
-std::vector<std::string> indices_outside(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
-                                         std::string_view place);
+std::vector<std::string> indices_outside(const std::vector<Plan::Tensor>& inputs,
+                                         const std::map<std::string, codegen::Elements>& given);
 
 // By value of a folded graph, some of the numbers that it has for these inputs, the least and the greatest among them.
 // None for what depends on nodes that would take too long.

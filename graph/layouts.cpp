@@ -153,6 +153,7 @@ class FormMaker {
     const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
     const std::size_t operands = call.operands.size();
     std::vector<Forms::Form> forms = {given_form(plan_, call)};
+    if (plan_.kernels[std::size_t(call.kernel)].foreign) return forms;
     const std::vector<int> tensors = tensors_of(own.computation(), operands);
     std::vector<bool> all(operands + 1);
     for (std::size_t o = 0; o <= operands; ++o) all[o] = tensors[o] >= 0 && blocks_[std::size_t(buffer(call, o))] > 0;
@@ -277,6 +278,8 @@ class LaidOut {
       : plan_(plan), forms_(forms), in_blocks_(in_blocks), calls_(made_) {}
 
   Plan made() {
+    made_.inputs = plan_.inputs;
+    made_.outputs = plan_.outputs;
     made_.buffers = plan_.buffers;
     for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
       if (in_blocks_[b]) made_.buffers[b].shape = in_blocks_shape(plan_.buffers[b].shape, forms_.block[b]);
@@ -342,7 +345,7 @@ class LaidOut {
     const bool is_copied = !is_right(result, form.in_blocks.back());
     if (is_copied) others_[result] = call.result = other(result);
     const int computed = call.result;
-    calls_.add(std::move(call), form.workload);
+    calls_.add(std::move(call), form.workload, plan_.kernels[std::size_t(plan_.calls[number].kernel)].foreign);
     if (is_copied) copy(computed, result, result, in_blocks_[std::size_t(result)], label);
   }
 

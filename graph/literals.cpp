@@ -62,6 +62,7 @@ class Shared {
     std::map<std::uint64_t, std::vector<std::size_t>> alike;  // groups
     std::map<std::string, std::uint64_t> keys;                // by text, of which many groups have the same
     for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
+      if (groups_.groups[g].foreign) continue;
       Computation computation = groups_.groups[g].computation;
       const std::vector<Place> places = numbers_of(computation);
       if (places.empty()) continue;

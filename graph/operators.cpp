@@ -20,9 +20,10 @@ constexpr std::size_t most_operands = 1024, most_dimensions = 32;
 const std::map<std::string_view, Row>& table() {
   static const std::map<std::string_view, Row> rows = [] {
     std::map<std::string_view, Row> all;
-    for (const auto part : {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows,
-                            movement_rows, shape_rows, selection_rows, resize_rows, recurrent_rows, quantised_rows,
-                            composed_rows, attention_rows, quantised_composed_rows, sampling_rows, signal_rows})
+    for (const auto part :
+         {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows, movement_rows, shape_rows,
+          selection_rows, resize_rows, recurrent_rows, quantised_rows, composed_rows, attention_rows,
+          quantised_composed_rows, sampling_rows, signal_rows, counted_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();
@@ -136,6 +137,10 @@ bool is_composed(const std::string& operation) {
   return row != table().end() && row->second.body;
 }
 
+int results_before_count(const std::string& operation) {
+  return table().at(operation).results;
+}
+
 base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place) {
   return by_row<Graph>(graph, node, operands, place, written_out);
 }
@@ -170,7 +175,8 @@ bool is_known(const std::string& operation) {
 
 std::vector<std::string> known_operators() {
   std::vector<std::string> names;
-  for (const auto& [name, row] : table()) names.emplace_back(name);
+  for (const auto& [name, row] : table())
+    if (!name.starts_with("graft.")) names.emplace_back(name);
   return names;
 }
 

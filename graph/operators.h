@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "codegen/expression/computation.h"
+#include "codegen/expression/foreign.h"
 #include "graph/graph.h"
 
 namespace graft::graph {
@@ -27,7 +28,7 @@ struct Operand {
 };
 using Operands = std::vector<std::optional<Operand>>;  // nothing for those left out
 
-// One result of a node: exactly one of known, same_as and computation.
+// One result of a node: exactly one of known, same_as and computation; `foreign` with the computation that it has.
 struct Result {
   DType type = DType::f32;
   Shape shape;
@@ -35,6 +36,7 @@ struct Result {
   int same_as = -1;  // the operand whose elements it has, in row-major order
   // Its operands are tensors named x0, x1, ... by number, those that it reads; the output is y.
   std::optional<codegen::Computation> computation = {};
+  std::shared_ptr<const codegen::Foreign> foreign = nullptr;
 };
 
 // By result of the node. A Reason for what is not supported: an operator that is not in the table, an attribute, a
@@ -45,6 +47,8 @@ base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& nod
 // Operators that others compute have a graph in place of results: for a node with these operands, which are its inputs.
 // Reasons and errors as above.
 bool is_composed(const std::string& operation);
+// The number of results before a further one that says how many of their rows count; -1: there is none.
+int results_before_count(const std::string& operation);
 base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place);
 
 // What reasons say of an operand that only a run knows.
@@ -56,7 +60,7 @@ std::optional<Operands> operands_of(const Graph& graph, const Node& node);
 // Whether the table has the operator, whatever its operands are.
 bool is_known(const std::string& operation);
 std::string why_not_known(const std::string& operation);  // and what its user can do
-std::vector<std::string> known_operators();  // in alphabetical order
+std::vector<std::string> known_operators();               // in alphabetical order
 
 // The operand of the node that a tensor of the computation is; -1 for the output and what is in between.
 int operand_of(const codegen::Tensor& tensor);

@@ -20,6 +20,8 @@ class Planner {
       : graph_(graph), groups_(std::move(groups)), buffer_(groups_.values.size(), -1) {}
 
   Plan made() {
+    for (const int input : graph_.inputs) plan_.inputs.push_back(tensor_of(input));
+    for (const int output : graph_.outputs) plan_.outputs.push_back(tensor_of(output));
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
       buffer_of(graph_.inputs[i], Plan::Buffer::Where::input, int(i));
     // An output's elements are computed in its memory.
@@ -42,8 +44,9 @@ class Planner {
       call.result = place(group.result);
       call.nodes = group.nodes;
       call.label = label_of(group.nodes);
+      for (const int node : group.nodes) call.layers.push_back(layer_of(graph_.nodes[std::size_t(node)]));
       call.fused = groups_.fused[g];
-      calls_.add(std::move(call), workload_of(group));
+      calls_.add(std::move(call), workload_of(group), group.foreign);
     }
     for (const std::size_t o : copied) {
       const int output = graph_.outputs[o], from = place_of_view(output);
@@ -75,6 +78,11 @@ class Planner {
   }
 
  private:
+  Plan::Tensor tensor_of(int value) const {
+    const Value& own = graph_.values[std::size_t(value)];
+    return {own.name, *own.type, *own.shape, own.declared};
+  }
+
   int buffer_of(int value, Plan::Buffer::Where where, int number) {
     const Value& own = groups_.values[std::size_t(value)];
     buffer_[std::size_t(value)] = int(plan_.buffers.size());
@@ -119,6 +127,15 @@ class Planner {
     return workloads_.emplace(std::move(text), std::move(workload)).first->second;
   }
 
+  // For people: of a foreign function its name.
+  static std::string operation_of(const Node& node) {
+    const auto function = node.attributes.find("function");
+    const bool is_foreign = node.operation == "graft.Foreign" && function != node.attributes.end();
+    return is_foreign ? std::get<std::string>(function->second) : node.operation;
+  }
+  static std::string layer_of(const Node& node) {
+    return node.name.empty() ? operation_of(node) : fmt::format("{} ({})", node.name, operation_of(node));
+  }
   // The name of the first node that has one, and the operators.
   std::string label_of(const std::vector<int>& nodes) const {
     std::vector<std::string> operations;
@@ -126,7 +143,7 @@ class Planner {
     for (const int number : nodes) {
       const Node& node = graph_.nodes[std::size_t(number)];
       if (name.empty()) name = node.name;
-      if (operations.empty() || operations.back() != node.operation) operations.push_back(node.operation);
+      if (operations.empty() || operations.back() != operation_of(node)) operations.push_back(operation_of(node));
     }
     const std::string what = fmt::format("{}", fmt::join(operations, ", "));
     return name.empty() ? fmt::format("node {} ({})", nodes.front(), what) : fmt::format("{} ({})", name, what);
@@ -142,10 +159,18 @@ class Planner {
 
 }  // namespace
 
-void Calls::add(Plan::Call call, const codegen::Workload& workload) {
-  const auto [known, is_new] = kernels_.emplace(workload.key(), int(plan_.kernels.size()));
-  if (is_new) plan_.kernels.push_back({workload, 0, call.label});
-  call.kernel = known->second;
+void Calls::add(Plan::Call call, const codegen::Workload& workload,
+                const std::shared_ptr<const codegen::Foreign>& foreign) {
+  const int next = int(plan_.kernels.size());
+  if (foreign) {
+    const auto same = std::find_if(plan_.kernels.begin(), plan_.kernels.end(), [&](const Plan::Kernel& kernel) {
+      return kernel.foreign != nullptr && *kernel.foreign == *foreign;
+    });
+    call.kernel = int(same - plan_.kernels.begin());
+  } else {
+    call.kernel = kernels_.emplace(workload.key(), next).first->second;
+  }
+  if (call.kernel == next) plan_.kernels.push_back({workload, 0, call.label, foreign});
   ++plan_.kernels[std::size_t(call.kernel)].calls;
   plan_.calls.push_back(std::move(call));
 }

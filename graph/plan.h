@@ -1,14 +1,16 @@
 // A network as calls of kernels, in order, on buffers: what is tuned (kernels), and what a program does
-// (codegen/machine/sequence.h).
+// (codegen/machine/sequence.h). It needs nothing of the graph that it was made of; plan_document.h keeps it.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "codegen/expression/foreign.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "graph/array.h"
@@ -18,12 +20,31 @@
 
 namespace graft::graph {
 
+// What a check draws the numbers of an input from (inputs.h): of floating point `low` to `low + width`, or with
+// `is_whole` 0 and 1; integers within the dimensions that they index, others 0 and 1.
+struct Draw {
+  double low = -1, width = 2;
+  bool is_whole = false;
+  std::int64_t indexed = 0;  // the shortest dimension that it indexes, after whatever is computed of it; 0: none
+  std::int64_t indexed_directly = 0;  // the same where nothing is
+  bool operator==(const Draw&) const = default;
+};
+
 struct Plan {
+  // An input or output of the network. `declared` as graph.h.
+  struct Tensor {
+    std::string name;
+    codegen::DType type = codegen::DType::f32;
+    Shape shape;
+    std::string declared = {};
+    Draw draw = {};  // of an input
+  };
   // A workload that calls have in common: equal but for names (Workload::key).
   struct Kernel {
     codegen::Workload workload;  // operands x0, x1, ..., output y
     std::int64_t calls = 0;
-    std::string label;  // of its first call
+    std::string label;                                          // of its first call
+    std::shared_ptr<const codegen::Foreign> foreign = nullptr;  // what computes it, in place of a tuned program
   };
   // A tensor in memory, row-major.
   struct Buffer {
@@ -41,12 +62,14 @@ struct Plan {
   };
   struct Call {
     int kernel = -1;
-    std::vector<int> operands;    // buffers, by number of the operand
-    int result = -1;              // buffer
-    std::vector<int> nodes;       // of the graph; none for a copy of what an output is
-    std::string label;            // for people: "conv1 (Conv, Relu)"
-    std::vector<int> fused = {};  // values at which several groups became this one by choice (Fusions)
+    std::vector<int> operands;             // buffers, by number of the operand
+    int result = -1;                       // buffer
+    std::vector<int> nodes;                // of the graph; none for a copy of what an output is
+    std::string label;                     // for people: "conv1 (Conv, Relu)"
+    std::vector<std::string> layers = {};  // for people, the nodes: "conv1 (Conv)", "Relu"
+    std::vector<int> fused = {};           // values at which several groups became this one by choice (Fusions)
   };
+  std::vector<Tensor> inputs, outputs;
   std::vector<Kernel> kernels;
   std::vector<Buffer> buffers;
   std::vector<Call> calls;
@@ -56,11 +79,13 @@ struct Plan {
 class Calls {
  public:
   explicit Calls(Plan& plan) : plan_(plan) {}
-  void add(Plan::Call call, const codegen::Workload& workload);  // the call's `kernel` is set
+  // The call's `kernel` is set.
+  void add(Plan::Call call, const codegen::Workload& workload,
+           const std::shared_ptr<const codegen::Foreign>& foreign = nullptr);
 
  private:
   Plan& plan_;
-  std::map<std::uint64_t, int> kernels_;  // by key
+  std::map<std::uint64_t, int> kernels_;  // by key; foreign ones are looked for
 };
 
 // The buffer that a buffer is a part of; itself if it is none.

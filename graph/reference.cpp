@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -13,10 +12,12 @@
 namespace graft::graph {
 
 codegen::Elements evaluated(const codegen::Computation& computation,
-                            const std::function<codegen::Elements(int operand)>& elements) {
+                            const std::function<codegen::Elements(int operand)>& elements,
+                            const codegen::Foreign* foreign) {
   std::vector<codegen::Elements> operands(computation.tensors.size());
   for (std::size_t t = 0; t < operands.size(); ++t)
     if (const int number = operand_of(computation.tensors[t]); number >= 0) operands[t] = elements(number);
+  if (foreign != nullptr) return codegen::evaluated(*foreign, computation, operands);
   codegen::ReferenceSettings values;
   values.magnitudes = false;
   base::Monitor nobody;
@@ -71,12 +72,12 @@ class Evaluation {
     }
   }
 
+ private:
   codegen::Elements elements(int value) const {
     const Known& known = graph_.values[std::size_t(value)].known;
     return known ? known->elements() : values_[std::size_t(value)];
   }
 
- private:
   void take(const std::map<std::string, codegen::Elements>& inputs) {
     std::vector<std::string> names;
     for (const int input : graph_.inputs) {
@@ -110,7 +111,7 @@ class Evaluation {
       const Result& result = results[r];
       values_[value] = result.known          ? result.known->elements()
                        : result.same_as >= 0 ? operand(result.same_as)
-                                             : evaluated(*result.computation, operand);
+                                             : evaluated(*result.computation, operand, result.foreign.get());
       if (look) look(node, int(value), values_[value]);
     }
   }
@@ -135,15 +136,6 @@ double work_of(const Graph& graph, std::string_view place) {
 void look_at(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs, std::string_view place,
              double most_work, const Look& look, base::Monitor& monitor) {
   Evaluation(graph, inputs, place).run(most_work, look, monitor);
-}
-
-std::vector<codegen::Elements> reference(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
-                                         std::string_view place, base::Monitor& monitor) {
-  Evaluation evaluation(graph, inputs, place);
-  evaluation.run(std::numeric_limits<double>::infinity(), {}, monitor);
-  std::vector<codegen::Elements> outputs;
-  for (const int output : graph.outputs) outputs.push_back(evaluation.elements(output));
-  return outputs;
 }
 
 }  // namespace graft::graph

@@ -315,11 +315,10 @@ const char* const evaluate_doc =
 const char* const tune_network_doc =
     "Tunes all kernels of an ONNX file, as `graft tune MODEL.onnx` does.\n\n"
     "shapes: of inputs by name, or extents of named dimensions; constants: inputs that are always the same; storage: "
-    "of "
-    "numbers between kernels, and of weights: f32, f16 or bf16; sums are f32. trials: in "
-    "total, else trials_by_kernel for each kernel on average. guide: the model that guides. Further keywords are those "
-    "of tune(). Returns a dict: folder, seconds (the sum of all calls), source (of all times, as Platform.source), "
-    "complete (False: stopped, the same call "
+    "of numbers between kernels, and of weights: f32, f16 or bf16; sums are f32. effort: quick, normal or thorough, 12, "
+    "64 or 256 trials for each kernel on average; trials: in total, or trials_by_kernel. guide: the model that guides. "
+    "Further keywords are those of tune(). Returns a dict: folder, seconds (the sum of all calls), source (of all times, "
+    "as Platform.source), complete (False: stopped, the same call "
     "continues it), kernels (a list of dicts: label, workload, calls, seconds, trials).";
 
 const char* const compile_network_doc =
@@ -694,8 +693,8 @@ void add_calls(py::module_& module) {
   module.def(
       "tune_network",
       [](const py::object& model, const py::object& platform, const py::object& shapes, const py::object& constants,
-         const py::object& storage, const py::object& trials, const py::object& trials_by_kernel,
-         const py::object& budget_seconds, const py::object& out, const py::object& library, const py::object& guide,
+         const py::object& storage, const py::object& effort, const py::object& trials,
+         const py::object& trials_by_kernel, const py::object& budget_seconds, const py::object& out, const py::object& library, const py::object& guide,
          const py::object& seed, const py::object& threads, const py::object& progress, const py::object& note,
          const py::object& stop, const py::kwargs& more) {
         Waiting waiting(progress, note, stop);
@@ -705,6 +704,7 @@ void add_calls(py::module_& module) {
         settings.shapes = given<std::map<std::string, std::vector<std::int64_t>>>("shapes", shapes);
         settings.constants = given_numbers(constants);
         settings.storage = given<std::string>("storage", storage);
+        settings.effort = given<std::string>("effort", effort);
         settings.trials = given<std::int64_t>("trials", trials);
         settings.trials_by_kernel = given<std::int64_t>("trials_by_kernel", trials_by_kernel);
         settings.budget_seconds = given<double>("budget_seconds", budget_seconds);
@@ -730,8 +730,8 @@ void add_calls(py::module_& module) {
         return result;
       },
       tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(), py::arg("shapes") = py::dict(),
-      py::arg("constants") = py::dict(), py::arg("storage") = "f32", py::arg("trials") = 0,
-      py::arg("trials_by_kernel") = 64, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
+      py::arg("constants") = py::dict(), py::arg("storage") = "f32", py::arg("effort") = "normal",
+      py::arg("trials") = 0, py::arg("trials_by_kernel") = 0, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
       py::arg("library") = none, py::arg("guide") = none, py::arg("seed") = 1, py::arg("threads") = 1,
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 

@@ -10,6 +10,7 @@
 #include "cli/effort_flags.h"
 #include "cli/flags.h"
 #include "cli/network_flags.h"
+#include "cli/platform_flags.h"
 #include "cli/own_flags.h"
 #include "cli/print/searching.h"
 #include "cli/print/tuned.h"
@@ -22,7 +23,8 @@ namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string workload, platform = "native", start, budget;
+  std::string workload, start, budget;
+  PlatformFlags platform;
   OwnFlags own;
   NetworkFlags network;
   EffortFlags effort;
@@ -42,7 +44,7 @@ study::TuneRequest search_of(const Flags& flags, const Session& session) {
 study::TuneRequest request_of(const Flags& flags, const Session& session) {
   study::TuneRequest request = search_of(flags, session);
   request.workload = study::workload_of(flags.workload);
-  request.platform = tasks::platform_named(flags.platform);
+  request.platform = flags.platform.platform();
   if (!flags.start.empty())
     request.start = {study::schedule_from(base::read_file(flags.start), flags.start, request.workload)};
   return request;
@@ -54,7 +56,7 @@ int tune_network(const Flags& flags, Session& session) {
   request.model = flags.workload;
   request.options = flags.network.options();
   request.each = flags.request;
-  request.each.platform = tasks::platform_named(flags.platform);
+  request.each.platform = flags.platform.platform();
   request.each.seed = session.seed;
   request.each.threads = session.threads;
   request.each.command_line = session.command_line;
@@ -76,7 +78,7 @@ int tune_network(const Flags& flags, Session& session) {
     return interrupted;
   }
   for (const study::NetworkKernel& kernel : result.kernels) {
-    if (kernel.answer) continue;
+    if (kernel.has_program()) continue;
     session.output.finish();
     throw base::Failure(fmt::format("{}: {}", kernel.label, kernel.failure));
   }
@@ -99,7 +101,7 @@ int shown(const Result& result, Session& session) {
 
 int tune_own(const Flags& flags, Session& session) {
   flags.network.refuse_for_others();
-  const auto requests = flags.own.requests(flags.workload, flags.platform, flags.start, search_of(flags, session));
+  const auto requests = flags.own.requests(flags.workload, flags.platform.id, flags.start, search_of(flags, session));
   return requests.size() == 1 ? shown(study::tune_own(requests.front(), session.progress), session)
                               : shown(study::tune_own_devices(requests, session.progress), session);
 }
@@ -130,8 +132,7 @@ Command tune_command() {
                 "operator with its shapes, an index expression, or an ONNX file: a network; with --run a "
                 "file of parameters and constraints (T1 of kernel tuners, or graft's YAML)");
             flags->network.declare(options);
-            options.text("platform", flags->platform,
-                         "id or YAML file (graft platform list); native,threads=2 runs on two cores");
+            flags->platform.declare(options);
             flags->effort.declare(options);
             options.text("budget", flags->budget,
                          "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked. Of a "

@@ -133,7 +133,7 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       for (Kind* const each : {&kind, &all}) each->flops += flops, each->computations.insert(key);
     }
   }
-  const PlannedNetwork planned = planned_network(read);
+  const PlannedNetwork planned = planned_network(read.plan, read.file_nodes, network.nodes.size());
   Output& out = session.output;
   out.line(fmt::format("{}: {} of {} different computations, {} operations, {} bytes of constants\n", flags.what,
                        base::counted(std::size_t(all.nodes), "node"), all.computations.size(), all.flops,
@@ -153,6 +153,8 @@ int inspect_network(const InspectFlags& flags, Session& session) {
   }
   out.table(table);
   out.line("\n" + nodes_text(planned));
+  for (const graph::Plan::Kernel& kernel : read.plan.kernels)
+    if (kernel.foreign) out.line(fmt::format("not tuned, a function of graft: {}", kernel.label));
   out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once", planned.arena_bytes,
                        planned.peak_bytes));
   const std::size_t fusions = fusions_of(read, platform.target);

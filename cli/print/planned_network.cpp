@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <set>
+#include <algorithm>
 #include <vector>
 
 #include "base/text.h"
@@ -10,20 +10,19 @@
 
 namespace graft::cli {
 
-PlannedNetwork planned_network(const study::Network& network) {
-  const graph::Plan& plan = network.plan;
+PlannedNetwork planned_network(const graph::Plan& plan, std::size_t file_nodes, std::size_t nodes) {
   PlannedNetwork out;
-  out.file_nodes = network.file_nodes;
-  out.nodes = network.graph.nodes.size();
-  std::set<int> computed;
-  for (const graph::Plan::Call& call : plan.calls) computed.insert(call.nodes.begin(), call.nodes.end());
-  out.views = out.nodes - computed.size();
+  out.file_nodes = file_nodes;
+  out.nodes = nodes;
+  std::size_t computed = 0;
+  for (const graph::Plan::Call& call : plan.calls) computed += call.layers.size();
+  out.views = nodes - std::min(nodes, computed);
   out.calls = plan.calls.size();
   out.kernels = plan.kernels.size();
   for (const graph::Plan::Kernel& kernel : plan.kernels)
     out.operations += double(kernel.calls) * double(codegen::flops(kernel.workload));
-  for (const graph::Value& value : network.graph.values)
-    if (value.known != nullptr) out.constant_bytes += std::int64_t(value.known->bytes.size());
+  for (const graph::Plan::Buffer& buffer : plan.buffers)
+    if (buffer.known && buffer.part_of < 0) out.constant_bytes += buffer.bytes();
   const std::vector<std::int64_t> no_scratch(plan.kernels.size(), 0);
   const graph::ArenaUse use = graph::arena_use(plan, no_scratch);
   out.arena_bytes = graph::placed(use.lifetimes).bytes;

@@ -1,11 +1,12 @@
 // What reading, folding and planning made of a network's file, for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "cli/output.h"
-#include "study/flows/network.h"
+#include "graph/plan.h"
 
 namespace graft::cli {
 
@@ -18,7 +19,7 @@ struct PlannedNetwork {
   // Buffers between calls, without what kernels use for themselves; what lives at once at most.
   std::int64_t arena_bytes = 0, peak_bytes = 0;
 };
-PlannedNetwork planned_network(const study::Network& network);
+PlannedNetwork planned_network(const graph::Plan& plan, std::size_t file_nodes, std::size_t nodes);
 
 // "69 nodes in the file, 49 after folding; 22 calls of 20 kernels; 1 node needs no code"
 std::string nodes_text(const PlannedNetwork& planned);

@@ -56,6 +56,8 @@ void print(const study::PredictedNetwork& network, Output& out) {
   if (network.from_memory.high > 0)
     out.line(fmt::format("of which constants that come from memory: {} to {}", seconds_text(network.from_memory.low),
                          seconds_text(network.from_memory.high)));
+  if (!network.not_estimated.empty())
+    out.line(fmt::format("not estimated, as it is not tuned: {}", base::join(network.not_estimated, ", ")));
   out.line(fmt::format("{}: {} of {}, {} of the time", word, known, base::counted(network.kernels.size(), "kernel"),
                        share_text(known_seconds / network.total.seconds)));
   out.line(fmt::format("fastest known: {:.4g} GFLOP/s, {:.4g} GB/s", network.operations_per_second * 1e-9,

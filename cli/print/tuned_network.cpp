@@ -15,8 +15,7 @@
 namespace graft::cli {
 
 double seconds_of(const study::NetworkKernel& kernel) {
-  return kernel.answer ? double(kernel.calls) * datasets::seconds_of(kernel.answer->measurement)
-                       : std::numeric_limits<double>::infinity();
+  return double(kernel.calls) * kernel.seconds().value_or(std::numeric_limits<double>::infinity());
 }
 
 std::vector<std::size_t> by_share(const study::TunedNetwork& network) {
@@ -45,8 +44,8 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
   for (const std::size_t k : by_share(network)) {
     const study::NetworkKernel& kernel = network.kernels[k];
     const study::Work work = study::work_of(kernel.workload);
-    const double one = kernel.answer ? datasets::seconds_of(kernel.answer->measurement) : HUGE_VAL;
-    const bool known = kernel.answer.has_value();
+    const double one = kernel.seconds().value_or(HUGE_VAL);
+    const bool known = kernel.answer || kernel.foreign_seconds;
     std::vector<std::string> cells{
         std::to_string(k),
         layer_name(kernel.label),
@@ -56,10 +55,12 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
         known ? fmt::format("{:.1f}", work.operations / one * 1e-9) : "-",
         fmt::format("{:.3g}", work.intensity())};
     if (bounded)
-      cells.push_back(known && roofs[k] ? of_bound_text(work.seconds_below(*roofs[k]) / one,
-                                                        study::does_less_arithmetic(kernel.answer->candidate))
-                                        : "-");
-    cells.push_back(known && kernel.run.empty() ? "known" : std::to_string(kernel.trials));
+      cells.push_back(kernel.answer && roofs[k] ? of_bound_text(work.seconds_below(*roofs[k]) / one,
+                                                                study::does_less_arithmetic(kernel.answer->candidate))
+                                                : "-");
+    cells.push_back(kernel.foreign                ? "not tuned"
+                    : known && kernel.run.empty() ? "known"
+                                                  : std::to_string(kernel.trials));
     cells.push_back(kernel.first_seconds && known ? fmt::format("{:.2f}x", *kernel.first_seconds / one) : "-");
     table.row(std::move(cells));
   }

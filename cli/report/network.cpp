@@ -88,8 +88,8 @@ std::string facts(const Shown& shown) {
                                : std::to_string(trials));
   if (const auto gain = gain_of(shown.tuned))
     facts.emplace_back("gain", fmt::format("{:.2f}x over the first trials", *gain));
-  if (reported.network) {
-    const PlannedNetwork planned = planned_network(*reported.network);
+  if (reported.plan) {
+    const PlannedNetwork planned = planned_network(*reported.plan, shown.tuned.file_nodes, shown.tuned.nodes);
     facts.emplace_back("made of", nodes_text(planned));
     facts.emplace_back("operations", count_text(planned.operations, "FLOP"));
     facts.emplace_back(
@@ -109,17 +109,18 @@ std::string time_by_call(const Shown& shown) {
   const auto [unit, unit_name] = unit_of(shown.tuned.seconds);
   Bar bar{fmt::format("{}time, {}", kind_of_times(shown.source), unit_name), {}, {}};
   const auto add = [&, unit = unit](std::size_t k, double calls, const std::string& text, const std::string& label) {
-    if (!shown.kernel(k).answer) return;
-    const double seconds = calls * datasets::seconds_of(shown.kernel(k).answer->measurement);
+    const std::optional<double> one = shown.kernel(k).seconds();
+    if (!one) return;
+    const double seconds = calls * *one;
     bar.parts.push_back(
         {seconds / unit, shown.colours[k], text,
          fmt::format("{}: {}, {} of all", label, seconds_text(seconds), share_text(seconds / shown.tuned.seconds))});
   };
-  const bool by_call = shown.reported.network.has_value();
+  const bool by_call = shown.reported.plan.has_value();
   if (by_call) {
-    const std::vector<graph::Plan::Call>& calls = shown.reported.network->plan.calls;
+    const std::vector<graph::Plan::Call>& calls = shown.reported.plan->calls;
     for (std::size_t c = 0; c < calls.size(); ++c) {
-      const std::size_t k = shown.reported.kernels[std::size_t(calls[c].kernel)];
+      const std::size_t k = std::size_t(calls[c].kernel);
       add(k, 1, std::to_string(k), fmt::format("call {}, kernel {}, {}", c, k, base::shortened(calls[c].label)));
     }
   } else {
@@ -129,7 +130,7 @@ std::string time_by_call(const Shown& shown) {
   }
   for (std::size_t place = 0; place < std::min(coloured, shown.order.size()); ++place) {
     const std::size_t k = shown.order[place];
-    if (!shown.kernel(k).answer) continue;
+    if (!shown.kernel(k).has_program()) continue;
     bar.legend.emplace_back(fmt::format("{}: {}, {}", k, layer_of(shown.kernel(k)), share_text(shown.share(k))),
                             int(place));
   }
@@ -183,29 +184,25 @@ std::string roofline(const Shown& shown, Figures& figures) {
 }
 
 std::string calls_table(const Shown& shown) {
-  if (!shown.reported.network) return "";
-  const study::Network& network = *shown.reported.network;
+  if (!shown.reported.plan) return "";
+  const graph::Plan& plan = *shown.reported.plan;
   using Where = graph::Plan::Buffer::Where;
   Table table({"call", "kernel", "layer", "nodes", "result"});
-  for (std::size_t c = 0; c < network.plan.calls.size(); ++c) {
-    const graph::Plan::Call& call = network.plan.calls[c];
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
+    const graph::Plan::Call& call = plan.calls[c];
     std::vector<std::string> nodes;
-    for (const int n : call.nodes) {
-      const graph::Node& node = network.graph.nodes[std::size_t(n)];
-      nodes.push_back(node.name.empty() ? node.operation
-                                        : fmt::format("{} ({})", base::shortened(node.name), node.operation));
-    }
-    const graph::Plan::Buffer& result = network.plan.buffers[std::size_t(call.result)];
-    const Where where = network.plan.buffers[graph::whole_of(network.plan, call.result)].where;
-    table.row({std::to_string(c), std::to_string(shown.reported.kernels[std::size_t(call.kernel)]),
-               base::shortened(call.label), nodes.empty() ? "a copy" : base::join(nodes, ", "),
+    for (const std::string& layer : call.layers) nodes.push_back(base::shortened(layer));
+    const graph::Plan::Buffer& result = plan.buffers[std::size_t(call.result)];
+    const Where where = plan.buffers[graph::whole_of(plan, call.result)].where;
+    table.row({std::to_string(c), std::to_string(call.kernel), base::shortened(call.label),
+               nodes.empty() ? "a copy" : base::join(nodes, ", "),
                fmt::format("{}{} in the {}", codegen::name_of(result.type), graph::to_text(result.shape),
                            where == Where::output ? "output" : "arena")});
   }
   return "<h3>What is computed together</h3>\n<p>Nodes of one call are fused: what flows between them is not stored as "
          "a "
          "whole.</p>\n" +
-         html_folded(base::counted(network.plan.calls.size(), "call"), html_table(table));
+         html_folded(base::counted(plan.calls.size(), "call"), html_table(table));
 }
 
 std::string kernel_details(const Shown& shown, std::size_t k) {
@@ -216,6 +213,7 @@ std::string kernel_details(const Shown& shown, std::size_t k) {
       {"work of one call", fmt::format("{} over {} of operands", count_text(work.operations, "FLOP"),
                                        base::bytes_text(std::int64_t(work.bytes)))}};
   if (!kernel.failure.empty()) facts.emplace_back("no program", kernel.failure);
+  if (kernel.foreign) facts.emplace_back("not tuned", "a function of graft: no loops over indices say it");
   std::string commands, schedule;
   if (kernel.answer) {
     facts.emplace_back("found", fmt::format("{} by graft {}, {} trials", kernel.answer->date, kernel.answer->graft,
@@ -234,7 +232,7 @@ std::string kernel_details(const Shown& shown, std::size_t k) {
                                                        run, k)) +
                "</div>\n";
   }
-  const std::string time = kernel.answer
+  const std::string time = kernel.has_program()
                                ? fmt::format("{} in {}, {}", shown.time(seconds_of(kernel)),
                                              base::counted(std::size_t(kernel.calls), "call"),
                                              std::isfinite(shown.tuned.seconds) ? share_text(shown.share(k)) : "-")

@@ -66,19 +66,6 @@ void try_to(const Read& read, std::string& why_not) {
   }
 }
 
-// False if today's plan has a kernel that was not tuned: another graft made it.
-bool match_kernels(ReportedNetwork& network) {
-  std::map<std::uint64_t, std::size_t> tuned;
-  for (std::size_t k = 0; k < network.tuned.kernels.size(); ++k)
-    tuned.emplace(network.tuned.kernels[k].workload.key(), k);
-  for (const graph::Plan::Kernel& kernel : network.network->plan.kernels) {
-    const auto found = tuned.find(kernel.workload.key());
-    if (found == tuned.end()) return false;
-    network.kernels.push_back(found->second);
-  }
-  return true;
-}
-
 ReportedNetwork read_network(const fs::path& folder, base::Monitor& monitor) {
   ReportedNetwork out;
   out.name = name_of(folder);
@@ -87,19 +74,11 @@ ReportedNetwork read_network(const fs::path& folder, base::Monitor& monitor) {
   out.check = result_in(folder, "check.json");
   try_to(
       [&] {
-        study::NetworkProgram program = study::program_of(out.tuned, "network", monitor);
+        out.plan = study::plan_of(out.tuned);
+        const study::NetworkProgram program = study::program_of(out.tuned, *out.plan, "network", monitor);
         out.memory = {std::int64_t(program.sequence.weights.size()), program.sequence.arena_bytes, program.peak_bytes};
-        out.network = std::move(program.network);
       },
       out.unknown);
-  std::string unread;  // as `unknown` says
-  if (!out.network)
-    try_to(
-        [&] {
-          if (study::file_hash(out.tuned.model) == out.tuned.model_hash) out.network = study::network_of(out.tuned);
-        },
-        unread);
-  if (out.network && !match_kernels(out)) out.network.reset();
   return out;
 }
 

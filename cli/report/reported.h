@@ -31,18 +31,17 @@ struct ReportedRun {
   std::optional<base::Document> result;      // best.json of a run whose times are a command's
 };
 
-// A tuned network, and what today's graft makes of its model.
+// A tuned network.
 struct ReportedNetwork {
   std::string name;  // of its folder
   study::TunedNetwork tuned;
-  std::optional<study::Network> network;
-  std::vector<std::size_t> kernels;  // by kernel of that plan: which one of `tuned` it is
+  std::optional<graph::Plan> plan;
   // What its program needs; nothing: `unknown` says why.
   struct Memory {
     std::int64_t weights_bytes = 0, arena_bytes = 0, peak_bytes = 0;
   };
   std::optional<Memory> memory;
-  std::string unknown;                  // why network or memory is nothing
+  std::string unknown;                  // why the plan or memory is nothing
   std::optional<base::Document> bench;  // of graft bench kernels --json
   std::optional<base::Document> check;  // of graft run --json
 };

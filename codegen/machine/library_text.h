@@ -28,6 +28,7 @@ std::string header_text(const Interface& interface);  // NAME.h
 std::string header_text(const SequenceInterface& interface);
 std::string parallel_header_text();  // graft_parallel.h
 std::string pool_header_text();      // graft_pool.h, of codegen/deployed
+std::string foreign_code_text();     // graft_foreign.c, of codegen/deployed, as LLVM's code for any target
 std::string pool_source_text();      // graft_pool.c
 
 // The files for C of a library or a sequence that may use that many threads; `name`: the header's.

@@ -154,9 +154,8 @@ std::string load(std::string_view tensor, const Index& index) {
 std::string Expression::operand(int number, const Index& index) {
   const Operand& of = call_.operand(number);
   const std::string name = fmt::format("x{}", number);
-  if (!declared_[std::size_t(number)]) {
+  if (elements_of(of.shape) != 0 && !declared_[std::size_t(number)]) {
     declared_[std::size_t(number)] = true;
-    if (elements_of(of.shape) == 0) empty_ = number;
     declarations_ += fmt::format("{} {}[{}]: {}; ", of.known ? "constant" : "input", name, fmt::join(of.shape, ","),
                                  codegen::name_of(of.type));
   }
@@ -198,8 +197,24 @@ void Expression::literal(std::string_view tensor, DType type, const Shape& shape
                                fmt::join(numbers, ","));
 }
 
+namespace {
+
+// What a sum, product, maximum or minimum of nothing is.
+std::string_view of_nothing(std::string_view combine) {
+  if (combine == "max=" || combine == "min=") return combine == "max=" ? "-inf" : "inf";
+  return combine == "*=" ? "1" : "0";
+}
+
+}  // namespace
+
 void Expression::stage(std::string_view tensor, DType type, const Axes& axes, std::string_view value,
                        std::string_view combine, const Axes& reduced, const Index& element) {
+  if (std::any_of(reduced.begin(), reduced.end(), [](const Axis& axis) { return axis.extent == 0; }))
+    return stage(tensor, type, axes, of_nothing(combine), "=", {}, element);
+  for (int number = 0; number < call_.operands(); ++number)
+    if (call_.has(number) && elements_of(call_.shape(number)) == 0 &&
+        value.find(fmt::format("x{}[", number)) != std::string_view::npos)
+      empty_ = number;
   std::vector<std::string> extents;
   for (const Axes* const all : {&axes, &reduced})
     for (const Axis& axis : *all) extents.push_back(fmt::format("{}={}", axis.name, axis.extent));

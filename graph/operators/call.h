@@ -86,7 +86,7 @@ class Expression {
  public:
   explicit Expression(const Call& call) : call_(call), declared_(std::size_t(call.operands())) {}
 
-  // A load of operand `number`.
+  // A load of operand `number`. One without elements may be read where nothing is: in a sum and the like over nothing.
   std::string operand(int number, const Index& index);
   // The same, broadcast to `axes`, which are those of the result: its dimensions are the last ones. A constant of one
   // element is written as the number.
@@ -94,7 +94,7 @@ class Expression {
   // An operand of one element; Malformed if it has others.
   std::string scalar(int number);
   void literal(std::string_view tensor, DType type, const Shape& shape, const std::vector<double>& numbers);
-  // tensor[axes | reduced] combine value. The tensor "y" is the output. With `element` it writes that instead.
+  // tensor[axes | reduced] combine value; over nothing it is 0, or infinity for minima. The tensor "y" is the output. With `element` it writes that instead.
   void stage(std::string_view tensor, DType type, const Axes& axes, std::string_view value,
              std::string_view combine = "=", const Axes& reduced = {}, const Index& element = {});
   // What the stages until here make, the last of which wrote y. Known if it has no elements, whatever they read.
@@ -103,7 +103,7 @@ class Expression {
  private:
   const Call& call_;
   std::vector<bool> declared_;
-  int empty_ = -1;  // an operand without elements that is read
+  int empty_ = -1;  // an operand without elements that a stage reads
   std::string declarations_, stages_;
 };
 
@@ -128,6 +128,7 @@ struct Row {
   // One of them: what computes the results, or other operators that do (body.h).
   std::function<Meaning(const Call& call)> meaning = nullptr;
   std::function<Graph(const Call& call)> body = nullptr;
+  int results = -1;  // of a body that may have one more: how many of the others' rows count (counted.cpp)
 };
 std::vector<Row> element_wise_rows();
 std::vector<Row> product_rows();
@@ -145,5 +146,6 @@ std::vector<Row> attention_rows();
 std::vector<Row> quantised_composed_rows();
 std::vector<Row> sampling_rows();
 std::vector<Row> signal_rows();
+std::vector<Row> counted_rows();
 
 }  // namespace graft::graph

@@ -287,22 +287,6 @@ Graph ones_on_diagonal(const Call& call) {
   return std::move(body).results({y});
 }
 
-// The parts along an axis, or the elements, for which a constant condition is not 0.
-Graph compressed(const Call& call) {
-  const bool is_flat = !call.has_attribute("axis");
-  const std::int64_t axis = is_flat ? 0 : call.axis(call.integer("axis", 0), call.rank(0));
-  const std::int64_t extent = is_flat ? elements_of(call.shape(0)) : call.shape(0)[std::size_t(axis)];
-  const List condition = call.integers(1);
-  if (std::int64_t(condition.size()) > extent)
-    throw Malformed{fmt::format("a condition of {} elements for {}", condition.size(), extent)};
-  List kept;
-  for (std::size_t e = 0; e < condition.size(); ++e)
-    if (condition[e] != 0) kept.push_back(std::int64_t(e));
-  Body body(call);
-  const Part x = is_flat ? body.reshaped(body.operand(0), {extent}) : body.operand(0);
-  return std::move(body).results({body.node("Gather", {x, body.integers(kept)}, {{"axis", axis}})});
-}
-
 // Rows of a cache along an axis, by default the last but one, are replaced from a place on that each batch names.
 Graph scattered(const Call& call) {
   const std::int64_t rank = call.rank(0);
@@ -425,7 +409,6 @@ std::vector<Row> composed_rows() {
       composed("com.microsoft.NhwcMaxPool", 1, 1, windows + "ceil_mode", largest_with_channels_last),
       composed("EyeLike", 1, 1, "dtype k", ones_on_diagonal),
       composed("Det", 1, 1, "", determinant),
-      composed("Compress", 2, 2, "axis", compressed),
       composed("TensorScatter", 2, 3, "axis mode", scattered),
       composed("NegativeLogLikelihoodLoss", 2, 3, "ignore_index reduction", negative_logarithms),
       composed("SoftmaxCrossEntropyLoss", 2, 3, "ignore_index reduction", cross_entropy),

@@ -266,9 +266,11 @@ Meaning pad(const Call& call) {
     double number = call.version() < 11 ? call.number("value", 0) : call.has(2) ? call.scalar(2) : 0;
     Index index;
     for (std::size_t d = 0; d < shape.size(); ++d) index.push_back(form(1, fmt::format("i{}", d), -begins[d]));
+    const bool is_empty = elements_of(call.shape(0)) == 0;
     const std::string outside = std::isinf(number) ? (number < 0 ? "-inf" : "inf") : fmt::format("{}", number);
     if (std::isnan(number)) throw Unsupported{"NaN as its value"};
-    return {element_wise(expression, type, shape, fmt::format("pad({}, {})", expression.operand(0, index), outside))};
+    return {element_wise(expression, type, shape,
+                         is_empty ? outside : fmt::format("pad({}, {})", expression.operand(0, index), outside))};
   }
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
     throw Malformed{fmt::format("mode is {}", in_quotes(mode))};

@@ -24,19 +24,14 @@ std::string is_before(DType type, bool is_largest, const std::string& other, con
                      earlier, unordered);
 }
 
-// The k largest (or least) along an axis, in order.
+// The k largest (or least) along an axis, in order, of few: each is compared with each other one.
 Meaning largest_elements(const Call& call) {
   const int axis = call.axis(call.integer("axis", -1), call.rank(0));
-  const auto k = call.list("k", 1, 10);
-  if (!k || k->size() != 1) throw Malformed{"its number k is missing"};
   const Shape& shape = call.shape(0);
-  const std::int64_t extent = shape[std::size_t(axis)];
-  if (k->front() < 0 || k->front() > extent)
-    throw Malformed{fmt::format("k is {}, the axis has {} elements", k->front(), extent)};
-  bound_comparisons(shape, extent, "a TopK");
+  const std::int64_t extent = shape[std::size_t(axis)], k = call.integers(1).front();
   const bool is_largest = call.integer("largest", 1) != 0;
   Shape result = shape;
-  result[std::size_t(axis)] = k->front();
+  result[std::size_t(axis)] = k;
   const Axes places = axes_over(shape), chosen = axes_over(result);
   const Axes others = {{"j", extent}};
   Index other = index_of(places), chosen_from = index_of(chosen);
@@ -165,7 +160,7 @@ Meaning scatter_in_several(const Call& call) {
 
 std::vector<Row> selection_rows() {
   return {
-      {"TopK", 1, 2, "axis k largest sorted", largest_elements},
+      {"graft.TopK", 2, 2, "axis largest", largest_elements},
       {"Scatter", 3, 3, "axis", scatter_elements},
       {"ScatterElements", 3, 3, "axis reduction", scatter_elements},
       {"ScatterND", 3, 3, "reduction", scatter_in_several},

@@ -77,24 +77,6 @@ Meaning range(const Call& call) {
   return {constant(known(type, {std::int64_t(count)}, numbers))};
 }
 
-// The places of elements that are not 0, a column for each.
-Meaning places(const Call& call) {
-  const std::vector<double> numbers = call.numbers(0);
-  const Shape& shape = call.shape(0);
-  std::vector<std::vector<std::int64_t>> columns;
-  for (std::size_t e = 0; e < numbers.size(); ++e) {
-    if (numbers[e] == 0) continue;
-    std::vector<std::int64_t> at(shape.size());
-    std::int64_t rest = std::int64_t(e);
-    for (std::size_t d = shape.size(); d-- > 0;) at[d] = rest % shape[d], rest /= shape[d];
-    columns.push_back(std::move(at));
-  }
-  std::vector<std::int64_t> rows;
-  for (std::size_t d = 0; d < shape.size(); ++d)
-    for (const auto& column : columns) rows.push_back(column[d]);
-  return {constant(known(DType::i64, {std::int64_t(shape.size()), std::int64_t(columns.size())}, rows))};
-}
-
 // Weights of the samples of a frame: a sum of cosines.
 struct Cosines {
   std::string_view name;
@@ -128,7 +110,6 @@ std::vector<Row> shape_rows() {
       {"Size", 1, 1, "", size_of},
       {"ConstantOfShape", 1, 1, "value", constant_of_shape},
       {"Range", 3, 3, "", range},
-      {"NonZero", 1, 1, "", places},
   };
   for (const Cosines& each : cosines)
     rows.push_back(

@@ -12,8 +12,8 @@
 #include "base/statistics.h"
 #include "base/text.h"
 #include "codegen/machine/link.h"
+#include "graph/check.h"
 #include "graph/inputs.h"
-#include "graph/reference.h"
 #include "study/flows/code_runner.h"
 #include "tasks/host_runner.h"
 #include "tasks/remote.h"
@@ -96,9 +96,8 @@ tasks::ProgramRun run_on_threads(const codegen::Sequence& sequence, const Inputs
 
 // `outputs`: what the program itself wrote. They must be those of the same calls without a common arena.
 NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, const Inputs& inputs,
-                     const std::string& outputs, base::Monitor& monitor) {
-  const Network& network = program.network;
-  const std::string place = network.model.string();
+                     const std::string& outputs, const std::string& place, base::Monitor& monitor) {
+  const graph::Plan& plan = program.plan;
   const Observed look = observed(program);
   const std::string all = run_on(runner, look.sequence, inputs, {0}, place, monitor).outputs;
   NetworkCheck check;
@@ -111,22 +110,18 @@ NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, co
   const std::vector<std::string> written = outputs_of(look.sequence, all);
   for (std::size_t o = 0; o < written.size(); ++o)
     got.emplace_back(codegen::numbers_from(written[o], look.sequence.outputs[o].dtype));
-  graph::BufferElements buffers(network.plan);
-  for (std::size_t b = 0; b < network.plan.buffers.size(); ++b) {
-    const graph::Plan::Buffer& buffer = network.plan.buffers[b];
-    if (buffer.where == graph::Plan::Buffer::Where::input && buffer.part_of < 0)
-      buffers.write(int(b), inputs.numbers.at(program.sequence.inputs[std::size_t(buffer.number)].name));
-  }
-  const std::vector<codegen::Elements> expected = graph::reference(network.graph, inputs.numbers, place, monitor);
+  graph::BufferElements buffers(plan);
+  buffers.write_inputs(inputs.numbers);
+  const std::vector<codegen::Elements> expected = graph::reference(plan, inputs.numbers, monitor);
   for (std::size_t o = 0; o < expected.size(); ++o)
     check.outputs.push_back(graph::output_error(program.sequence.outputs[o].name, got[o], expected[o]));
   for (std::size_t o = 0; o < got.size(); ++o) buffers.write(look.buffers[o], std::move(got[o]));
-  for (std::size_t c = 0; c < network.plan.calls.size(); ++c) {
+  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
     base::check_stop(monitor);
-    monitor.progress("checking calls", std::int64_t(c), std::int64_t(network.plan.calls.size()));
-    const graph::Plan::Call& call = network.plan.calls[c];
+    monitor.progress("checking calls", std::int64_t(c), std::int64_t(plan.calls.size()));
+    const graph::Plan::Call& call = plan.calls[c];
     const double amplification = program.sequence.kernels[std::size_t(call.kernel)].signature.amplification;
-    const graph::CallError error = graph::call_error(network.plan, call, buffers, amplification);
+    const graph::CallError error = graph::call_error(plan, call, buffers, amplification);
     check.elements += error.elements;
     check.unbounded += error.unbounded;
     if (error.of_bound <= check.of_bound) continue;
@@ -137,10 +132,9 @@ NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, co
   return check;
 }
 
-void refuse_wrong(const NetworkProgram& program, const NetworkCheck& check) {
+void refuse_wrong(const std::string& place, const NetworkCheck& check) {
   if (!check.right())
-    throw base::Failure(
-        fmt::format("{}: wrong results: {}: {}", program.network.model.string(), check.call, check.difference));
+    throw base::Failure(fmt::format("{}: wrong results: {}: {}", place, check.call, check.difference));
 }
 
 }  // namespace
@@ -148,7 +142,7 @@ void refuse_wrong(const NetworkProgram& program, const NetworkCheck& check) {
 CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor) {
   const TunedNetwork tuned = read_tuned_network(request.folder);
   const std::string name = request.name.empty() ? tuned.model.stem().string() : request.name;
-  NetworkProgram program = program_of(tuned, name, monitor);
+  NetworkProgram program = program_of(tuned, plan_of(tuned), name, monitor);
   CompiledNetwork out;
   out.name = program.sequence.name;
   out.platform = tuned.platform.name;
@@ -161,13 +155,12 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   const CodeRunner runner = runner_of(tuned.platform);
   out.check = runner.check;
   out.unchecked = runner.reason;
-  const Inputs inputs = inputs_of(
-      program.sequence, graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor));
+  const Inputs inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
   std::string outputs;
   if (runner.where) {
     outputs = run_on(runner, program.sequence, inputs, {0}, tuned.model.string(), monitor).outputs;
-    out.results = checked(runner, program, inputs, outputs, monitor);
-    refuse_wrong(program, *out.results);
+    out.results = checked(runner, program, inputs, outputs, tuned.model.string(), monitor);
+    refuse_wrong(tuned.model.string(), *out.results);
   }
   if (request.format == CompileFormat::bench) {
     if (!runner.where)
@@ -191,11 +184,10 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
 
 NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor) {
   const TunedNetwork tuned = read_tuned_network(request.folder);
-  const NetworkProgram program = program_of(tuned, "network", monitor);
+  const NetworkProgram program = program_of(tuned, plan_of(tuned), "network", monitor);
   const CodeRunner runner = runner_of(tuned.platform);
   if (!runner.where) throw base::Failure(fmt::format("{} cannot be run here: {}", tuned.model.string(), runner.reason));
-  Inputs inputs = inputs_of(program.sequence,
-                            graph::check_inputs(program.network.graph, request.seed, tuned.model.string(), monitor));
+  Inputs inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
   for (const auto& [name, array] : request.inputs) {
     const auto at = std::find_if(program.sequence.inputs.begin(), program.sequence.inputs.end(),
                                  [&](const codegen::Sequence::Tensor& input) { return input.name == name; });
@@ -213,8 +205,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   }
   const bool on_threads = runner.check == "host" && codegen::signature(program.sequence).threads > 1 &&
                           tasks::HostRunner::takes(program.sequence);
-  for (const std::string& line : graph::indices_outside(program.network.graph, inputs.numbers, tuned.model.string()))
-    monitor.note(line);
+  for (const std::string& line : graph::indices_outside(program.plan.inputs, inputs.numbers)) monitor.note(line);
   const tasks::ProgramRun run =
       on_threads ? run_on_threads(program.sequence, inputs, request, tuned.model.string(), monitor)
                  : run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
@@ -225,7 +216,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   out.median_seconds = base::median(out.seconds);
   out.tensors = program.sequence.outputs;
   out.outputs = outputs_of(program.sequence, run.outputs);
-  if (request.check) out.results = checked(runner, program, inputs, run.outputs, monitor);
+  if (request.check) out.results = checked(runner, program, inputs, run.outputs, tuned.model.string(), monitor);
   return out;
 }
 

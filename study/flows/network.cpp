@@ -15,6 +15,7 @@
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
 #include "graph/inputs.h"
+#include "graph/plan_document.h"
 #include "study/flows/compile.h"
 #include "study/flows/network_choice.h"
 #include "study/flows/network_layouts.h"
@@ -23,10 +24,13 @@
 namespace graft::study {
 namespace {
 
-const char* const file_name = "network.json";
+const char *const file_name = "network.json", *const constants_name = "constants.bin";
 constexpr double negligible = 0.005;  // of the network's time
 // For each kernel, before any gets more; with a choice of forms a third of all, within these.
 constexpr std::int64_t first_trials = 4, most_first_trials = 16;
+// Candidates a round of a kernel, at most: it shares its budget with others. The same for every effort, so that one may
+// continue another.
+constexpr std::int64_t most_batch = 8;
 constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 // To say beforehand how long a search on this machine takes: of a trial what does not depend on the kernel, above all
 // LLVM's part; and how often its program runs, at a middling speed.
@@ -67,7 +71,7 @@ double constants_between_calls(const graph::Plan& plan) {
 }
 
 NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
-  return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, ""};
+  return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, "", kernel.foreign, {}};
 }
 
 KnownAnswer known_of(const TuneResult& result, const TuneRequest& request) {
@@ -83,7 +87,8 @@ KnownAnswer known_of(const TuneResult& result, const TuneRequest& request) {
           std::int64_t(result.trials.size()),
           context.at("date").as_string(),
           context.at("graft").as_string(),
-          context.at("host").at("cpu").as_string()};
+          context.at("host").at("cpu").as_string(),
+          request.timing.constants_mb > 0};
 }
 
 void take(const TuneResult& result, const TuneRequest& request, NetworkKernel& kernel) {
@@ -103,8 +108,7 @@ void take(const TuneResult& result, const TuneRequest& request, NetworkKernel& k
 double sum_of(const std::vector<NetworkKernel>& kernels) {
   double seconds = 0;
   for (const NetworkKernel& kernel : kernels)
-    seconds += double(kernel.calls) * (kernel.answer ? datasets::seconds_of(kernel.answer->measurement)
-                                                     : std::numeric_limits<double>::infinity());
+    seconds += double(kernel.calls) * kernel.seconds().value_or(std::numeric_limits<double>::infinity());
   return seconds;
 }
 
@@ -155,27 +159,21 @@ void add_spent(const TunedNetwork& before, TunedNetwork& now) {
   }
 }
 
-[[noreturn]] void refuse_forms(const TunedNetwork& tuned) {
-  throw base::UserError(tuned.folder.string(),
-                        "another graft divided this model into kernels otherwise; tune it in another folder");
-}
-
-// UserError if another graft's plan had other buffers.
-graph::InBlocks in_blocks_of(const TunedNetwork& tuned, const graph::Forms& forms) {
+// Whether the buffers that were in blocks are, by number, some that can be in this plan; nothing if not.
+std::optional<graph::InBlocks> in_blocks_of(const TunedNetwork& tuned, const graph::Forms& forms) {
   graph::InBlocks in_blocks(forms.block.size());
   for (const int buffer : tuned.in_blocks) {
     if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
-      refuse_forms(tuned);
+      return std::nullopt;
     in_blocks[std::size_t(buffer)] = true;
   }
   return in_blocks;
 }
 
-// UserError if kernels of the plan are not one where the tuned network's are.
-void check_fused(const TunedNetwork& tuned, const graph::Plan& plan) {
+bool is_fused_at(const std::set<int>& values, const graph::Plan& plan) {
   std::set<int> fused;
   for (const graph::Plan::Call& call : plan.calls) fused.insert(call.fused.begin(), call.fused.end());
-  if (fused != tuned.fused) refuse_forms(tuned);
+  return fused == values;
 }
 
 // The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
@@ -197,10 +195,11 @@ class NetworkSearch {
         }) {}
 
   void run() {
-    const bool are_chosen = out_.layouts_chosen && layouts_.any();
+    const std::optional<NetworkForm> kept = kept_form();
+    const bool are_chosen = kept.has_value();
     out_.complete = true;
-    form_ = are_chosen ? NetworkForm{out_.fused, in_blocks_of(out_, layouts_.forms(out_.fused))} : layouts_.first();
-    if (are_chosen) check_fused(out_, layouts_.plan(form_));
+    form_ = kept ? *kept : layouts_.first();
+    plan_ = layouts_.plan(form_);
     if (layouts_.kernels().empty()) return;
     inputs_.seen = std::make_shared<const std::map<std::string, codegen::Seen>>(layouts_.seen(samples()));
     spend("reading, planning, and what kernels are given");
@@ -219,9 +218,10 @@ class NetworkSearch {
     for (std::size_t b = 0; b < form_.in_blocks.size(); ++b)
       if (form_.in_blocks[b]) out_.in_blocks.push_back(int(b));
     TuneAllRequest copies;
-    for (const graph::Plan::Kernel& kernel : layouts_.plan(form_).kernels) {
+    plan_ = layouts_.plan(form_);
+    for (const graph::Plan::Kernel& kernel : plan_.kernels) {
       out_.kernels.push_back(kernel_of(kernel));
-      if (place_of(kernel.workload) == searches_.size())
+      if (!kernel.foreign && place_of(kernel.workload) == searches_.size())
         add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);
     }
     copies.trials = copy_trials * std::int64_t(copies.searches.size());
@@ -234,6 +234,7 @@ class NetworkSearch {
     }
     std::size_t copy = 0;
     for (NetworkKernel& kernel : out_.kernels) {
+      if (kernel.foreign) continue;
       const std::size_t place = place_of(kernel.workload);
       if (place < searches_.size())
         take(tuned.searches[place], searches_[place], kernel);
@@ -245,16 +246,34 @@ class NetworkSearch {
     if (!out_.complete || !searched) return;
     const double round_seconds = programs_in_place(out_.kernels.size()) * tuned.seconds_per_trial;
     if (deadline_.left() < round_seconds) return;
-    choose_in_place(out_, deadline_, monitor_);
+    choose_in_place(plan_, out_, deadline_, monitor_);
     spend("programs within the network");
   }
 
+  // In the form that was chosen.
+  const graph::Plan& plan() const { return plan_; }
+
  private:
+  // The form of the search that goes on; nothing if none was chosen, or if another graft's plan has no such form.
+  std::optional<NetworkForm> kept_form() {
+    if (!out_.layouts_chosen || !layouts_.any()) return std::nullopt;
+    const std::optional<graph::InBlocks> in_blocks = in_blocks_of(out_, layouts_.forms(out_.fused));
+    if (!in_blocks) return std::nullopt;
+    NetworkForm form{out_.fused, *in_blocks};
+    return is_fused_at(out_.fused, layouts_.plan(form)) ? std::optional(std::move(form)) : std::nullopt;
+  }
+
   // What a round of programs within the network takes, in trials: each kernel is compiled once.
   static double programs_in_place(std::size_t kernels) { return double(kernels); }
 
-  // About how long the search will take.
+  // What makes integers slow here, and about how long the search will take.
   void announce(const TuneAllRequest& all) const {
+    for (const TuneRequest& search : all.searches) {
+      const std::string note = why_bytes_are_slow(search.workload, out_.platform.target);
+      if (note.empty()) continue;
+      monitor_.note(note);
+      break;
+    }
     if (deadline_.exists() || !std::holds_alternative<tasks::Native>(out_.platform.how)) return;
     double operations = 0;
     for (const TuneRequest& search : all.searches) operations += double(codegen::flops(search.workload));
@@ -274,7 +293,7 @@ class NetworkSearch {
   // Numbers that kernels get within the network, when it gets what its program is checked with.
   graph::Samples samples() const {
     const std::string place = network_.model.string();
-    const auto inputs = graph::check_inputs(network_.graph, 1, place, monitor_);
+    const auto inputs = graph::check_inputs(network_.plan.inputs, 1);
     return graph::samples_of_values(network_.graph, inputs, place, monitor_);
   }
 
@@ -282,6 +301,7 @@ class NetworkSearch {
     TuneRequest search = request_.each;
     if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb_;
     search.space.layouts = {};
+    search.batch = std::min(search.batch, most_batch);
     search.inputs = inputs_;
     search.workload = workload;
     return search;
@@ -353,12 +373,18 @@ class NetworkSearch {
   codegen::InputSource inputs_;
   NetworkLayouts layouts_;
   NetworkForm form_;
+  graph::Plan plan_;
   std::vector<std::size_t> kernels_;   // that are searched, of layouts_
   std::vector<TuneRequest> searches_;  // of these
   std::vector<double> weights_;        // of these
 };
 
 }  // namespace
+
+std::optional<double> NetworkKernel::seconds() const {
+  if (answer) return datasets::seconds_of(answer->measurement);
+  return foreign ? std::optional(foreign_seconds.value_or(0)) : std::nullopt;
+}
 
 codegen::DType storage_named(std::string_view name) {
   const std::optional<codegen::DType> type = codegen::dtype_of(name);
@@ -367,21 +393,11 @@ codegen::DType storage_named(std::string_view name) {
   return *type;
 }
 
-Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target,
-                     const std::set<int>& fused) {
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target) {
   const std::string place = model.string();
   const graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
   Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
-  network.plan = graph::planned(network.graph, target, place, options.storage, {false, fused});
-  return network;
-}
-
-Network network_of(const TunedNetwork& tuned) {
-  Network network = read_network(tuned.model, tuned.options, tuned.platform.target, tuned.fused);
-  check_fused(tuned, network.plan);
-  if (tuned.in_blocks.empty()) return network;
-  const graph::Forms forms = graph::forms_of(network.plan, tuned.platform.target);
-  network.plan = graph::laid_out(network.plan, forms, in_blocks_of(tuned, forms));
+  network.plan = graph::planned(network.graph, target, place, options.storage);
   return network;
 }
 
@@ -395,13 +411,17 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   const base::Deadline deadline(request.budget_seconds);
   const base::Stopwatch watch;
   const tasks::Platform& platform = request.each.platform;
-  const Network network = read_network(request.model, request.options, platform.target);
+  Network network = read_network(request.model, request.options, platform.target);
+  const std::vector<graph::Draw> draws = graph::draws_of(network.graph, request.model.string(), monitor);
+  for (std::size_t i = 0; i < draws.size(); ++i) network.plan.inputs[i].draw = draws[i];
   TunedNetwork out;
   out.folder = network_folder(request);
   out.model = request.model;
   out.model_hash = file_hash(request.model);
   out.options = request.options;
   out.platform = platform;
+  out.file_nodes = network.file_nodes;
+  out.nodes = network.graph.nodes.size();
   out.layouts_given = request.each.space.layouts == codegen::Layouts::given;
   std::optional<TunedNetwork> before;
   if (is_network_folder(out.folder)) {
@@ -418,9 +438,11 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     out.layouts_chosen = before->layouts_chosen;
     out.finished = before->finished;
   }
-  NetworkSearch(request, deadline, watch, network, out, monitor).run();
+  NetworkSearch search(request, deadline, watch, network, out, monitor);
+  search.run();
   if (before) add_spent(*before, out);
   out.seconds = sum_of(out.kernels);
+  graph::StoredPlan plan = graph::stored(search.plan());
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
   if (out.finished)
@@ -431,6 +453,8 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
                              .set("rebuild", out.finished->rebuild));
   kept.set("platform_description", platform.yaml);
   kept.set("model_absolute", std::filesystem::absolute(out.model).string());
+  kept.set("plan", std::move(plan.document));
+  write_files({{constants_name, std::move(plan.constants)}}, false, out.folder);
   write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, out.folder);
   return out;
 }
@@ -458,6 +482,20 @@ std::filesystem::path model_in(const base::Document& document) {
 
 }  // namespace
 
+graph::Plan plan_of(const TunedNetwork& tuned) {
+  const std::filesystem::path file = tuned.folder / file_name, constants = tuned.folder / constants_name;
+  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  const base::Document* const plan = document.find("plan");
+  if (plan == nullptr)
+    throw base::UserError(file.string(),
+                          "was written by an earlier graft, which kept no plan; run the same graft tune "
+                          "again: it measures nothing that it knows");
+  std::vector<graph::Plan::Kernel> kernels;
+  for (const NetworkKernel& kernel : tuned.kernels)
+    kernels.push_back({kernel.workload, kernel.calls, kernel.label, kernel.foreign});
+  return graph::plan_from(*plan, std::move(kernels), base::read_file(constants), constants.string());
+}
+
 TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   const std::filesystem::path file = folder / file_name;
   if (!std::filesystem::exists(folder)) throw base::UserError(folder.string(), "no such file or folder");
@@ -481,6 +519,10 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     for (const base::Document& value : fused->as_list()) out.fused.insert(int(value.as_integer()));
   if (const base::Document* const in_blocks = document.find("in_blocks"))
     for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
+  if (const base::Document* const nodes = document.find("nodes")) {
+    out.file_nodes = std::size_t(nodes->at("file").as_u64());
+    out.nodes = std::size_t(nodes->at("folded").as_u64());
+  }
   if (const base::Document* const given = document.find("layouts_given")) out.layouts_given = given->as_bool();
   if (const base::Document* const chosen = document.find("layouts_chosen")) out.layouts_chosen = chosen->as_bool();
   for (const base::Document& each : document.at("kernels").as_list()) {
@@ -492,6 +534,13 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     if (const base::Document* const run = each.find("run")) kernel.run = folder / run->as_string();
     if (const base::Document* const first = each.find("first_seconds")) kernel.first_seconds = first->as_number();
     if (const base::Document* const failure = each.find("failure")) kernel.failure = failure->as_string();
+    if (const base::Document* const foreign = each.find("foreign")) {
+      codegen::Foreign function{foreign->at("function").as_string(), {}};
+      for (const base::Document& number : foreign->at("numbers").as_list())
+        function.numbers.push_back(number.as_integer());
+      kernel.foreign = std::make_shared<const codegen::Foreign>(std::move(function));
+      if (const base::Document* const seconds = each.find("seconds")) kernel.foreign_seconds = seconds->as_number();
+    }
     if (const base::Document* const answer = each.find("answer")) kernel.answer = known_answer_from(*answer);
   }
   out.seconds = sum_of(out.kernels);
@@ -515,6 +564,13 @@ base::Document to_document(const TunedNetwork& network) {
                               .set("label", kernel.label)
                               .set("trials", kernel.trials);
     if (kernel.answer) each.set("seconds", datasets::seconds_of(kernel.answer->measurement));
+    if (kernel.foreign) {
+      base::Document numbers = base::Document::list();
+      for (const std::int64_t number : kernel.foreign->numbers) numbers.push(number);
+      each.set("foreign",
+               base::Document::map().set("function", kernel.foreign->function).set("numbers", std::move(numbers)));
+      if (kernel.foreign_seconds) each.set("seconds", *kernel.foreign_seconds);
+    }
     if (kernel.first_seconds) each.set("first_seconds", *kernel.first_seconds);
     if (!kernel.run.empty()) each.set("run", kernel.run.lexically_relative(network.folder).string());
     if (!kernel.failure.empty()) each.set("failure", kernel.failure);
@@ -548,6 +604,7 @@ base::Document to_document(const TunedNetwork& network) {
   set_numbers("in_blocks", network.in_blocks);
   if (network.layouts_given) out.set("layouts_given", true);
   if (network.layouts_chosen) out.set("layouts_chosen", true);
+  out.set("nodes", base::Document::map().set("file", network.file_nodes).set("folded", network.nodes));
   return out.set("kernels", std::move(kernels)).set("complete", network.complete);
 }
 

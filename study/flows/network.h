@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -33,6 +34,13 @@ struct NetworkKernel {
   std::int64_t trials = 0;
   std::filesystem::path run;  // empty if the answer is the library's
   std::string failure;        // why there is no answer
+  // A kernel that is not tuned: what computes it, and what a call takes within the network where that was timed.
+  std::shared_ptr<const codegen::Foreign> foreign = nullptr;
+  std::optional<double> foreign_seconds = {};
+
+  bool has_program() const { return answer.has_value() || foreign != nullptr; }
+  std::optional<double> seconds()
+      const;  // of one call; 0 if it is foreign and was not timed, nothing without a program
 };
 
 // What a model's file leaves open, and how its numbers are stored.
@@ -61,7 +69,7 @@ struct NetworkRequest {
   std::function<void(const std::vector<NetworkKernel>&, const std::vector<SearchState>&)> watch;
 };
 
-// A network, read, folded, and planned for a platform's target.
+// A network, read, folded, and planned for a platform's target. Only tuning, predicting and inspecting a model need it.
 struct Network {
   std::filesystem::path model;
   NetworkOptions options;
@@ -69,9 +77,8 @@ struct Network {
   graph::Graph graph;          // folded
   graph::Plan plan;
 };
-// `fused`: values at which kernels are one that may be several (graph/fuse.h). UserError as the parts of graph.
-Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target,
-                     const std::set<int>& fused = {});
+// UserError as the parts of graph.
+Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target);
 
 // What a search that ended by itself was for: the same, or less of it, is answered by what it found.
 struct FinishedSearch {
@@ -86,26 +93,31 @@ struct TunedNetwork {
   std::string model_hash;
   NetworkOptions options;
   tasks::Platform platform;
-  bool layouts_given = false;              // by request: none was chosen
-  std::set<int> fused;                     // values at which kernels are one by choice (graph/fuse.h)
-  std::vector<int> in_blocks;              // buffers of the plan whose channels are stored in blocks (graph/layouts.h)
-  bool layouts_chosen = false;             // and what is fused: by times of all forms of the kernels
-  std::vector<NetworkKernel> kernels;      // in the plan's order, in these forms
-  double seconds = 0;                      // the sum of all calls; infinite while a kernel has no answer
-  std::optional<double> in_place_seconds;  // the same of its calls within the network, on this machine alone
+  bool layouts_given = false;  // by request: none was chosen
+  // How the search goes on where it ended, with a graft that plans the model in the same way: values at which kernels
+  // are one by choice (graph/fuse.h), buffers whose channels are in blocks (graph/layouts.h), and whether times of all
+  // forms of the kernels chose them.
+  std::set<int> fused;
+  std::vector<int> in_blocks;
+  bool layouts_chosen = false;
+  std::size_t file_nodes = 0, nodes = 0;              // of the model's file, and after folding
+  std::vector<NetworkKernel> kernels;                 // in the plan's order
+  double seconds = 0;                                 // the sum of all calls; infinite while a kernel has no answer
+  std::optional<double> in_place_seconds;             // the same of its calls within the network, on this machine alone
   std::vector<std::pair<std::string, double>> spent;  // seconds of all searches here, by what they were spent on
   bool complete = false;                              // false: stopped; the same request continues it
   std::optional<FinishedSearch> finished;             // the largest; nothing if time ended it
 };
 
-// The tuned network's, with the fusions and layouts that were chosen. UserError if another graft's plan has other
-// buffers, or other places where kernels may be one.
-Network network_of(const TunedNetwork& tuned);
+// What the tuned network does, as its folder has it: the model's file is not needed. Its kernels are those of `tuned`.
+// UserError for a folder of an earlier graft, which kept no plan, and as plan_from (graph/plan_document.h).
+graph::Plan plan_of(const TunedNetwork& tuned);
 
 // The default folder: "runs/network-MODEL-PLATFORM".
 std::filesystem::path network_folder(const NetworkRequest& request);
 
-// Tunes the kernels, and writes the result to network.json in the folder. Where values between kernels can be stored in
+// Tunes the kernels, and writes the result to network.json in the folder: the plan, its kernels and their answers; the
+// constants of the plan are in constants.bin next to it. Where values between kernels can be stored in
 // blocks of channels, or kernels be one or several (codegen::is_fused_by_choice), kernels get their first trials in
 // each form, then the forms with the least sum are chosen, and only what they need is tuned; when the search is
 // continued, forms that were chosen stay. Kernels without which the network is less than 0.5 % faster get no more than

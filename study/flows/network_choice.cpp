@@ -62,14 +62,15 @@ std::vector<KnownAnswer> programs_of(const NetworkKernel& kernel, const codegen:
 
 }  // namespace
 
-void choose_in_place(TunedNetwork& network, const base::Deadline& deadline, base::Monitor& monitor) {
+void choose_in_place(const graph::Plan& plan, TunedNetwork& network, const base::Deadline& deadline,
+                     base::Monitor& monitor) {
   const bool is_whole = std::all_of(network.kernels.begin(), network.kernels.end(),
-                                    [](const NetworkKernel& kernel) { return kernel.answer.has_value(); });
+                                    [](const NetworkKernel& kernel) { return kernel.has_program(); });
   if (!std::holds_alternative<tasks::Native>(network.platform.how) || !is_whole || network.kernels.empty()) return;
   std::vector<std::vector<KnownAnswer>> programs;
   std::size_t rounds = 1;
   for (const NetworkKernel& kernel : network.kernels) {
-    programs.push_back(programs_of(kernel, network.platform.target));
+    programs.push_back(kernel.foreign ? std::vector<KnownAnswer>() : programs_of(kernel, network.platform.target));
     rounds = std::max(rounds, programs.back().size());
   }
   tasks::MeasureSettings settings;
@@ -78,6 +79,9 @@ void choose_in_place(TunedNetwork& network, const base::Deadline& deadline, base
   tasks::HostRunner runner(settings);
   std::vector<double> best(network.kernels.size(), std::numeric_limits<double>::infinity());
   std::vector<std::size_t> chosen(network.kernels.size());
+  const auto elements = graph::check_inputs(plan.inputs, 1);
+  std::vector<std::string> inputs;
+  for (const graph::Plan::Tensor& input : plan.inputs) inputs.push_back(elements.at(input.name).bytes(input.type));
   base::Stopwatch watch;
   for (std::size_t round = 0; round < rounds; ++round) {
     base::check_stop(monitor);
@@ -86,29 +90,29 @@ void choose_in_place(TunedNetwork& network, const base::Deadline& deadline, base
     monitor.progress("within the network", std::int64_t(round), std::int64_t(rounds));
     TunedNetwork tried = network;
     for (std::size_t k = 0; k < programs.size(); ++k)
-      tried.kernels[k].answer = programs[k][std::min(round, programs[k].size() - 1)];
+      if (!programs[k].empty()) tried.kernels[k].answer = programs[k][std::min(round, programs[k].size() - 1)];
     base::QuietMonitor quiet(monitor);
-    const NetworkProgram program = program_of(tried, "network", quiet);
-    std::vector<std::string> inputs;
-    const auto elements = graph::check_inputs(program.network.graph, 1, network.model.string(), quiet);
-    for (const codegen::Sequence::Tensor& input : program.sequence.inputs)
-      inputs.push_back(elements.at(input.name).bytes(input.dtype));
+    const NetworkProgram program = program_of(tried, plan, "network", quiet);
     const tasks::SequenceRun run = runner.run(program.sequence, inputs, &quiet);
     // A network that the worker does not take keeps what its kernels were alone.
     if (run.measurement.status != datasets::Status::ok || run.call_seconds.size() != program.sequence.calls.size())
       return;
     std::vector<double> seconds(network.kernels.size());
     for (std::size_t c = 0; c < run.call_seconds.size(); ++c)
-      seconds[std::size_t(program.network.plan.calls[c].kernel)] += run.call_seconds[c];
+      seconds[std::size_t(plan.calls[c].kernel)] += run.call_seconds[c];
     for (std::size_t k = 0; k < seconds.size(); ++k) {
-      if (round >= programs[k].size() || seconds[k] >= best[k]) continue;
+      if (round >= std::max<std::size_t>(1, programs[k].size()) || seconds[k] >= best[k]) continue;
       best[k] = seconds[k];
       chosen[k] = round;
     }
   }
   network.in_place_seconds = 0;
   for (std::size_t k = 0; k < best.size(); ++k) {
-    network.kernels[k].answer = programs[k][chosen[k]];
+    NetworkKernel& kernel = network.kernels[k];
+    if (kernel.foreign)
+      kernel.foreign_seconds = best[k] / double(kernel.calls);
+    else
+      kernel.answer = programs[k][chosen[k]];
     *network.in_place_seconds += best[k];
   }
 }

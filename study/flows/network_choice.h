@@ -9,10 +9,11 @@
 
 namespace graft::study {
 
-// For a platform that is this machine: the few programs of each kernel that are a compromise of time and bytes of
-// constants are timed within the network, and the fastest ones become its answers. `in_place_seconds` of the network is
-// then the sum of its calls, measured so. No further program is tried when the time is over. Nothing happens elsewhere,
-// and where a kernel has no answer.
-void choose_in_place(TunedNetwork& network, const base::Deadline& deadline, base::Monitor& monitor);
+// For a platform that is this machine; `plan`: the network's: the few programs of each kernel that are a compromise of
+// time and bytes of constants are timed within the network, and the fastest ones become its answers. `in_place_seconds`
+// of the network is then the sum of its calls, measured so. No further program is tried when the time is over. Nothing
+// happens elsewhere, and where a kernel has no answer.
+void choose_in_place(const graph::Plan& plan, TunedNetwork& network, const base::Deadline& deadline,
+                     base::Monitor& monitor);
 
 }  // namespace graft::study

@@ -18,6 +18,10 @@ bool is_within(const std::vector<int>& nodes, const std::vector<std::vector<int>
   });
 }
 
+bool is_foreign(const graph::Plan& plan, const graph::Plan::Call& call) {
+  return plan.kernels[std::size_t(call.kernel)].foreign != nullptr;
+}
+
 }  // namespace
 
 NetworkLayouts::NetworkLayouts(const Network& network, const codegen::Target& target, bool free,
@@ -29,9 +33,12 @@ NetworkLayouts::NetworkLayouts(const Network& network, const codegen::Target& ta
   };
   for (const std::set<int>& fused : {std::set<int>(), all_}) {
     const auto& [plan, forms] = way(fused);
-    for (const graph::Plan::Kernel& kernel : plan.kernels) add(kernel.workload, kernel.label);
-    for (std::size_t c = 0; c < forms.calls.size(); ++c)
+    for (const graph::Plan::Kernel& kernel : plan.kernels)
+      if (!kernel.foreign) add(kernel.workload, kernel.label);
+    for (std::size_t c = 0; c < forms.calls.size(); ++c) {
+      if (is_foreign(plan, plan.calls[c])) continue;
       for (const graph::Forms::Form& form : forms.calls[c]) add(form.workload, plan.calls[c].label);
+    }
   }
   is_candidate_.assign(kernels_.size(), true);
   if (any()) find_candidates(is_known);
@@ -83,7 +90,8 @@ void NetworkLayouts::find_candidates(const std::function<bool(const codegen::Wor
   for (Fusion& fusion : fusions_) {
     bool is_fused_known = false, are_all_known = true;
     for (std::size_t c = 0; c < fused.plan.calls.size(); ++c)
-      if (fusion_of(fused.plan.calls[c]) == &fusion) is_fused_known |= is_any_known(fused.forms.calls[c]);
+      if (!is_foreign(fused.plan, fused.plan.calls[c]) && fusion_of(fused.plan.calls[c]) == &fusion)
+        is_fused_known |= is_any_known(fused.forms.calls[c]);
     for (std::size_t c = 0; c < separate.plan.calls.size(); ++c)
       if (is_within(separate.plan.calls[c].nodes, fusion.nodes)) are_all_known &= is_any_known(separate.forms.calls[c]);
     if (is_fused_known == are_all_known) continue;
@@ -93,6 +101,7 @@ void NetworkLayouts::find_candidates(const std::function<bool(const codegen::Wor
   for (const Way* const way : {&separate, &fused}) {
     for (std::size_t c = 0; c < way->plan.calls.size(); ++c) {
       const graph::Plan::Call& call = way->plan.calls[c];
+      if (is_foreign(way->plan, call)) continue;
       const Fusion* const fusion = fusion_of(call);
       if (fusion != nullptr && !(call.fused.empty() ? fusion->may_be_separate : fusion->may_be_fused)) continue;
       const std::vector<graph::Forms::Form>& forms = way->forms.calls[c];

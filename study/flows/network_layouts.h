@@ -29,7 +29,8 @@ class NetworkLayouts {
   NetworkLayouts(const Network& network, const codegen::Target& target, bool free,
                  const std::function<bool(const codegen::Workload&)>& is_known);
 
-  // The kernels of all forms, those of the network as it is first; they do not depend on what is known.
+  // The kernels of all forms that can be tuned, those of the network as it is first; they do not depend on what is
+  // known.
   const std::vector<graph::Plan::Kernel>& kernels() const { return kernels_; }
   // By kernel: whether it takes part in the choice.
   const std::vector<bool>& is_candidate() const { return is_candidate_; }

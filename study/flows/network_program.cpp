@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
+#include "codegen/machine/foreign_code.h"
 #include "codegen/machine/library.h"
 #include "codegen/schedule/candidate.h"
 #include "graph/memory.h"
@@ -53,9 +54,9 @@ std::optional<int> buffer_of(const graph::Plan::Call& call, const codegen::Param
 
 class Builder {
  public:
-  Builder(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor)
+  Builder(const TunedNetwork& tuned, graph::Plan plan, const std::string& name, base::Monitor& monitor)
       : tuned_(tuned), monitor_(monitor) {
-    made_.network = network_of(tuned);
+    made_.plan = std::move(plan);
     made_.sequence.name = codegen::identifier(name);
     made_.sequence.platform = tuned.platform.name;
     made_.sequence.graft = std::string(graft_version());
@@ -63,9 +64,8 @@ class Builder {
   }
 
   NetworkProgram made() {
-    const graph::Graph& graph = made_.network.graph;
-    for (const int input : graph.inputs) made_.sequence.inputs.push_back(tensor_of(graph, input));
-    for (const int output : graph.outputs) made_.sequence.outputs.push_back(tensor_of(graph, output));
+    for (const graph::Plan::Tensor& input : plan().inputs) made_.sequence.inputs.push_back(tensor_of(input));
+    for (const graph::Plan::Tensor& output : plan().outputs) made_.sequence.outputs.push_back(tensor_of(output));
     compile_kernels();
     place_buffers();
     for (std::size_t c = 0; c < plan().calls.size(); ++c) {
@@ -78,37 +78,38 @@ class Builder {
   }
 
  private:
-  const graph::Plan& plan() const { return made_.network.plan; }
+  const graph::Plan& plan() const { return made_.plan; }
 
-  static codegen::Sequence::Tensor tensor_of(const graph::Graph& graph, int value) {
-    const graph::Value& own = graph.values[std::size_t(value)];
-    return {own.name, *own.type, *own.shape, own.declared};
+  static codegen::Sequence::Tensor tensor_of(const graph::Plan::Tensor& own) {
+    return {own.name, own.type, own.shape, own.declared};
   }
 
   void compile_kernels() {
     const codegen::Target& target = tuned_.platform.target;
-    std::map<std::uint64_t, const NetworkKernel*> tuned;
-    for (const NetworkKernel& kernel : tuned_.kernels) tuned.emplace(kernel.workload.key(), &kernel);
     for (std::size_t k = 0; k < plan().kernels.size(); ++k) {
       base::check_stop(monitor_);
       monitor_.progress("compiling kernels", std::int64_t(k), std::int64_t(plan().kernels.size()));
-      const auto found = tuned.find(plan().kernels[k].workload.key());
-      if (found == tuned.end())
-        throw base::UserError(tuned_.folder.string(),
-                              "another graft made other kernels of this model; run graft tune on it again");
-      const NetworkKernel& kernel = *found->second;
+      const NetworkKernel& kernel = tuned_.kernels.at(k);
+      const std::string symbol = fmt::format("{}_kernel{}", made_.sequence.name, k);
+      const auto failed = [&](const base::Reason& reason) {
+        return base::Failure(fmt::format("{}: {}: {}", tuned_.folder.string(), kernel.label, reason.text));
+      };
+      if (kernel.foreign) {
+        auto object = codegen::compile(*kernel.foreign, target, symbol);
+        if (!object) throw failed(object.reason());
+        made_.sequence.kernels.push_back(std::move(object).value());
+        ahead_.emplace_back();
+        continue;
+      }
       if (!kernel.answer)
         throw base::UserError(tuned_.folder.string(),
                               fmt::format("{} has no program yet{}", kernel.label,
                                           kernel.failure.empty() ? "; run graft tune again" : ": " + kernel.failure));
-      const auto failed = [&](const base::Reason& reason) {
-        return base::Failure(fmt::format("{}: {}: {}", tuned_.folder.string(), kernel.label, reason.text));
-      };
       auto program = codegen::program(kernel.answer->candidate, target);
       if (!program) throw failed(program.reason());
-      ahead_.emplace_back(*program);
-      auto object = codegen::compile(ahead_.back().run(), target, pipeline_named(kernel.answer->pipeline, target),
-                                     fmt::format("{}_kernel{}", made_.sequence.name, k));
+      ahead_.emplace_back(PreparedAhead(*program));
+      auto object =
+          codegen::compile(ahead_.back()->run(), target, pipeline_named(kernel.answer->pipeline, target), symbol);
       if (!object) throw failed(object.reason());
       made_.sequence.kernels.push_back(std::move(object).value());
     }
@@ -153,7 +154,7 @@ class Builder {
         elements[t] = plan().buffers[std::size_t(buffers[next++])].known->elements();
     std::vector<std::optional<Place>> places;
     // What is prepared may be made of literals alone.
-    for (const std::string& content : ahead_[std::size_t(kernel)].contents(computation, elements, monitor_))
+    for (const std::string& content : ahead_[std::size_t(kernel)]->contents(computation, elements, monitor_))
       places.push_back(content.empty() ? std::nullopt : std::optional(in_weights(content)));
     return places;
   }
@@ -167,7 +168,7 @@ class Builder {
       if (tensor.role == codegen::Role::constant)
         buffers.push_back(call.operands.at(std::size_t(graph::operand_of(tensor))));
     const auto [known, is_new] = prepared_.try_emplace({call.kernel, buffers});
-    if (is_new) known->second = prepared(call.kernel, computation, buffers);
+    if (is_new && ahead_[std::size_t(call.kernel)]) known->second = prepared(call.kernel, computation, buffers);
     codegen::Sequence::Call made;
     made.kernel = call.kernel;
     made.label = call.label;
@@ -186,7 +187,7 @@ class Builder {
   const TunedNetwork& tuned_;
   base::Monitor& monitor_;
   NetworkProgram made_;
-  std::vector<PreparedAhead> ahead_;  // by kernel
+  std::vector<std::optional<PreparedAhead>> ahead_;  // by kernel; nothing for foreign ones
   graph::ArenaUse use_;
   graph::Places places_;
   Weights weights_;
@@ -195,16 +196,13 @@ class Builder {
 
 }  // namespace
 
-NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor) {
-  if (file_hash(tuned.model) != tuned.model_hash)
-    throw base::UserError(
-        tuned.model.string(),
-        fmt::format("is not the model that {} was tuned for any more; run graft tune on it", tuned.folder.string()));
-  return Builder(tuned, name, monitor).made();
+NetworkProgram program_of(const TunedNetwork& tuned, graph::Plan plan, const std::string& name,
+                          base::Monitor& monitor) {
+  return Builder(tuned, std::move(plan), name, monitor).made();
 }
 
 Observed observed(const NetworkProgram& program) {
-  const graph::Plan& plan = program.network.plan;
+  const graph::Plan& plan = program.plan;
   Observed out{program.sequence, std::vector<int>(program.sequence.outputs.size(), -1)};
   std::vector<int> output(plan.buffers.size(), -1);
   for (std::size_t b = 0; b < plan.buffers.size(); ++b) {

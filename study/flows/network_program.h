@@ -12,14 +12,14 @@
 namespace graft::study {
 
 struct NetworkProgram {
-  Network network;
+  graph::Plan plan;
   codegen::Sequence sequence;   // calls in the order of the plan
   std::int64_t peak_bytes = 0;  // that live at once at most: no arena can be smaller
 };
 
-// UserError if a kernel has no answer, or the model is not the one that was tuned any more; Failure if code cannot be
-// made of it; base::Stopped when the monitor asks for it.
-NetworkProgram program_of(const TunedNetwork& tuned, const std::string& name, base::Monitor& monitor);
+// `plan`: the network's (plan_of). UserError if a kernel has no answer; Failure if code cannot be made of it;
+// base::Stopped when the monitor asks for it.
+NetworkProgram program_of(const TunedNetwork& tuned, graph::Plan plan, const std::string& name, base::Monitor& monitor);
 
 // The same sequence with every buffer of the arena in memory of its own, as a further output, so that what each call
 // reads and writes can be looked at.

@@ -49,6 +49,7 @@ double typical_factor_of(const meta::GaussianProcess& model) {
 double bytes_from_memory(const graph::Plan& plan, const codegen::Target& target) {
   std::map<std::size_t, double> read;  // by buffer
   for (const graph::Plan::Call& call : plan.calls) {
+    if (plan.kernels[std::size_t(call.kernel)].foreign) continue;
     const KernelWork work = kernel_work_of(plan.kernels[std::size_t(call.kernel)].workload);
     for (std::size_t i = 0; i < call.operands.size(); ++i) {
       const std::size_t whole = graph::whole_of(plan, call.operands[i]);
@@ -120,7 +121,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   std::vector<codegen::Workload> unknown;
   std::vector<meta::Place> places;
   for (const graph::Plan::Kernel& kernel : plan.kernels) {
-    if (known.seconds.contains(kernel.workload.key())) continue;
+    if (kernel.foreign || known.seconds.contains(kernel.workload.key())) continue;
     unknown.push_back(kernel.workload);
     places.push_back(speed_place(kernel.workload));
   }
@@ -140,6 +141,10 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   std::size_t next = 0;  // of `unknown`
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
     const graph::Plan::Kernel& kernel = plan.kernels[k];
+    if (kernel.foreign) {
+      out.not_estimated.push_back(kernel.label);
+      continue;
+    }
     PredictedKernel& each = out.kernels.emplace_back();
     each.workload = kernel.workload.text();
     each.label = kernel.label;
@@ -184,6 +189,8 @@ base::Document to_document(const PredictedNetwork& network) {
             .set("known", kernel.known)
             .set("bound_seconds", kernel.bound_seconds ? base::Document(*kernel.bound_seconds) : base::Document())
             .set("one", document_of(kernel.one)));
+  base::Document not_estimated = base::Document::list();
+  for (const std::string& label : network.not_estimated) not_estimated.push(label);
   return base::Document::map()
       .set("model", network.model.string())
       .set("platform", network.platform)
@@ -191,6 +198,7 @@ base::Document to_document(const PredictedNetwork& network) {
       .set("total", document_of(network.total))
       .set("from_memory", document_of(network.from_memory))
       .set("kernels", std::move(kernels))
+      .set("not_estimated", std::move(not_estimated))
       .set("records", network.records)
       .set("coverage", network.coverage)
       .set("typical_factor", network.typical_factor)

@@ -40,8 +40,9 @@ struct PredictedKernel {
 
 struct PredictedNetwork {
   std::filesystem::path model;
-  std::string platform, source;          // of the times
-  std::vector<PredictedKernel> kernels;  // in the plan's order
+  std::string platform, source;            // of the times
+  std::vector<PredictedKernel> kernels;    // in the plan's order
+  std::vector<std::string> not_estimated;  // labels of kernels that are not tuned: no part of the sums
   // What all calls take longer than measured ones, whose operands are in caches: of constants that are not.
   EstimatedSeconds from_memory;
   EstimatedSeconds total;

@@ -153,6 +153,11 @@ Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first
   return start;
 }
 
+// Whether constants come from memory when a program is timed.
+bool is_cold(const TuneRequest& request) {
+  return request.timing.constants_mb > 0;
+}
+
 void record(const TuneRequest& request, const TuneResult& result) {
   const base::Document context = context_of(request.command_line);
   const Answer& answer = *result.answer;
@@ -160,7 +165,7 @@ void record(const TuneRequest& request, const TuneResult& result) {
       .record({request.platform.name, platform_hash(request.platform), result.source, answer.candidate,
                answer.program_hash, answer.pipeline, answer.measurement, std::int64_t(result.trials.size()),
                context.at("date").as_string(), context.at("graft").as_string(),
-               context.at("host").at("cpu").as_string()});
+               context.at("host").at("cpu").as_string(), is_cold(request)});
 }
 
 base::Document best_document(const TuneResult& result) {
@@ -211,7 +216,7 @@ std::string settings_hash(const TuneRequest& request) {
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor) {
   check(request);
   if (request.library.empty() || request.again) return std::nullopt;
-  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform));
+  const auto known = Library(request.library).find(request.workload, platform_hash(request.platform), is_cold(request));
   if (!known) return std::nullopt;
   if (!holds(*known, request.platform.target)) {
     monitor.note(fmt::format("{}: the answer of {} (graft {}) gives another program today; searched again",
@@ -451,8 +456,39 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor) {
   return tune(request, own, monitor);
 }
 
+namespace {
+
+bool is_byte(codegen::DType type) {
+  return type == codegen::DType::i8 || type == codegen::DType::u8;
+}
+
+bool sums_products_of_bytes(const codegen::Computation& computation) {
+  return std::any_of(computation.stages.begin(), computation.stages.end(), [&](const codegen::Stage& stage) {
+    const auto reads_bytes = [&](const codegen::Access& access) {
+      return is_byte(computation.tensors[std::size_t(access.tensor)].dtype);
+    };
+    return stage.combine == codegen::Combine::sum &&
+           std::count_if(stage.value.loads.begin(), stage.value.loads.end(), reads_bytes) >= 2;
+  });
+}
+
+}  // namespace
+
+std::string why_bytes_are_slow(const codegen::Workload& workload, const codegen::Target& target) {
+  if (!sums_products_of_bytes(workload.computation())) return "";
+  for (const codegen::IntrinsicPointer& intrinsic : codegen::dot_products(target))
+    for (const codegen::Tensor& tensor : intrinsic->computation.tensors)
+      if (is_byte(tensor.dtype)) return "";
+  return fmt::format(
+      "{} has no instruction for dot products of bytes: their products are widened to 32 bits and added one by one, which "
+      "is about as fast as f32, or slower",
+      target.cpu.empty() ? target.triple : target.cpu);
+}
+
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor) {
   if (auto known = known_result(request, monitor)) return std::move(*known);
+  if (const std::string note = why_bytes_are_slow(request.workload, request.platform.target); !note.empty())
+    monitor.note(note);
   return request.watch > 0 ? watched(request, monitor) : searched(request, resources, monitor);
 }
 

@@ -70,6 +70,8 @@ TuneResult tune(const TuneRequest& request, base::Monitor& monitor);
 // fastest so far of the workload, unless `watch` is set.
 TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Monitor& monitor);
 
+// A line for people if the workload sums products of bytes and the target has no dot products of them; "" otherwise.
+std::string why_bytes_are_slow(const codegen::Workload& workload, const codegen::Target& target);
 // A hash of all settings that decide what is searched.
 std::string settings_hash(const TuneRequest& request);
 

@@ -104,6 +104,7 @@ base::Document to_document(const KnownAnswer& answer) {
                            .set("source", answer.source);
   const base::Document candidate = to_document(answer.candidate);
   for (const auto& [key, value] : candidate.as_map()) out.set(key, value);
+  if (answer.cold) out.set("cold", *answer.cold);
   return std::move(out)
       .set("program", base::to_hex(answer.program_hash))
       .set("pipeline", answer.pipeline)
@@ -116,7 +117,7 @@ base::Document to_document(const KnownAnswer& answer) {
 
 KnownAnswer known_answer_from(const base::Document& document) {
   document.only_keys({"answer", "workload", "platform", "platform_hash", "source", "sketch", "arguments", "program",
-                      "pipeline", "measurement", "trials", "date", "graft", "host"});
+                      "pipeline", "measurement", "trials", "date", "graft", "host", "cold"});
   if (document.at("answer").as_integer() != 1)
     throw base::UserError(document.at("answer").place(), "expected 1; written by a newer graft");
   KnownAnswer answer;
@@ -135,6 +136,7 @@ KnownAnswer known_answer_from(const base::Document& document) {
   answer.date = document.at("date").as_string();
   answer.graft = document.at("graft").as_string();
   answer.host = document.at("host").as_string();
+  if (const base::Document* const cold = document.find("cold")) answer.cold = cold->as_bool();
   return answer;
 }
 
@@ -155,9 +157,10 @@ std::optional<double> shape_distance(std::string_view a, std::string_view b) {
   return distance;
 }
 
-std::filesystem::path Library::file_of(const codegen::Workload& workload, std::string_view platform_hash) const {
+std::filesystem::path Library::file_of(const codegen::Workload& workload, std::string_view platform_hash,
+                                       bool cold) const {
   const std::uint64_t key = base::hash_combine(codegen::hash(workload), base::hash_bytes(platform_hash));
-  return folder_ / (base::to_hex(key) + ".json");
+  return folder_ / (base::to_hex(key) + (cold ? "-cold.json" : ".json"));
 }
 
 std::vector<KnownAnswer> Library::all() const {
@@ -173,19 +176,25 @@ std::vector<KnownAnswer> Library::all() const {
   return answers;
 }
 
-std::optional<KnownAnswer> Library::find(const codegen::Workload& workload, std::string_view platform_hash) const {
-  const std::filesystem::path file = file_of(workload, platform_hash);
-  if (!std::filesystem::exists(file)) {
-    for (KnownAnswer& answer : all()) {
-      if (answer.platform_hash == platform_hash && answer.candidate.workload.key() == workload.key()) return answer;
-    }
-    return std::nullopt;
+std::optional<KnownAnswer> Library::find(const codegen::Workload& workload, std::string_view platform_hash,
+                                         bool cold) const {
+  const std::filesystem::path file = file_of(workload, platform_hash, cold);
+  if (std::filesystem::exists(file)) {
+    KnownAnswer answer = read_answer(file);
+    if (!(answer.candidate.workload == workload) || answer.platform_hash != platform_hash)
+      throw base::UserError(file.string(),
+                            fmt::format("holds an answer for {} on {}, which does not belong into a file of "
+                                        "this name; remove it, or merge it with graft library merge",
+                                        answer.candidate.workload.text(), answer.platform));
+    return answer;
   }
-  KnownAnswer answer = read_answer(file);
-  if (answer.candidate.workload == workload && answer.platform_hash == platform_hash) return answer;
-  throw base::UserError(file.string(), fmt::format("holds an answer for {} on {}, which does not belong into a file of "
-                                                   "this name; remove it, or merge it with graft library merge",
-                                                   answer.candidate.workload.text(), answer.platform));
+  std::optional<KnownAnswer> unsaid;
+  for (KnownAnswer& answer : all()) {
+    if (answer.platform_hash != platform_hash || answer.candidate.workload.key() != workload.key()) continue;
+    if (answer.cold == cold) return answer;
+    if (!answer.cold) unsaid = std::move(answer);
+  }
+  return unsaid;
 }
 
 std::vector<codegen::Candidate> near_shapes(std::span<const codegen::Candidate> candidates,
@@ -208,13 +217,15 @@ bool Library::record(const KnownAnswer& answer) const {
   std::filesystem::create_directories(folder_, error);
   if (error) throw base::Failure(fmt::format("{}: cannot make the folder: {}", folder_.string(), error.message()));
   const base::FileLock lock = lock_of(folder_);
-  const auto known = find(answer.candidate.workload, answer.platform_hash);
+  const bool cold = answer.cold.value_or(false);
+  const auto known = find(answer.candidate.workload, answer.platform_hash, cold);
   if (known && datasets::seconds_of(known->measurement) < datasets::seconds_of(answer.measurement)) return false;
-  base::replace_file(file_of(answer.candidate.workload, answer.platform_hash),
+  base::replace_file(file_of(answer.candidate.workload, answer.platform_hash, cold),
                      to_document(answer).to_pretty_json() + "\n");
   // One answer for all workloads that compute the same.
   if (known && !(known->candidate.workload == answer.candidate.workload))
-    std::filesystem::remove(file_of(known->candidate.workload, answer.platform_hash), error);
+    std::filesystem::remove(file_of(known->candidate.workload, answer.platform_hash, known->cold.value_or(false)),
+                            error);
   return true;
 }
 

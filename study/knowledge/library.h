@@ -30,6 +30,8 @@ struct KnownAnswer {
   datasets::Measurement measurement;  // ok
   std::int64_t trials = 0;            // of the search that found it
   std::string date, graft, host;      // when, by which version, on which machine
+  // Whether its constants came from memory, as in a network, or from caches; nothing: an earlier graft did not say.
+  std::optional<bool> cold = {};
 };
 
 // One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a candidate
@@ -56,12 +58,14 @@ class Library {
 
   // Sorted by platform, then workload; none if there is no folder. UserError naming the file for a broken file.
   std::vector<KnownAnswer> all() const;
-  // The answer for the workload, or for one that computes the same under other letters (Workload::key).
-  std::optional<KnownAnswer> find(const codegen::Workload& workload, std::string_view platform_hash) const;
+  // The answer for the workload, or for one that computes the same under other letters (Workload::key), that was timed
+  // with constants from memory (`cold`) or from caches; or else one of which that is not known.
+  std::optional<KnownAnswer> find(const codegen::Workload& workload, std::string_view platform_hash,
+                                  bool cold = false) const;
   // Answers for other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
   std::vector<KnownAnswer> near(const codegen::Workload& workload, std::string_view platform_hash,
                                 std::size_t most) const;
-  // Replaces the answer for its workload and platform, unless that is faster; completely on disk when it returns.
+  // Replaces the answer for its workload, platform and kind of timing, unless that is faster; completely on disk when it returns.
   // False if the known one stays. Processes that record at the same time wait for each other. Failure
   // if it cannot be written.
   bool record(const KnownAnswer& answer) const;
@@ -72,7 +76,7 @@ class Library {
   std::size_t merge(std::string_view text, const std::string& place) const;
 
  private:
-  std::filesystem::path file_of(const codegen::Workload& workload, std::string_view platform_hash) const;
+  std::filesystem::path file_of(const codegen::Workload& workload, std::string_view platform_hash, bool cold) const;
 
   std::filesystem::path folder_;
 };

@@ -29,8 +29,7 @@ Graph product(float scale) {
 TEST(Check, OfACallIsElementByElement) {
   const Graph graph = product(0.1f);
   const Plan plan = planned(graph, graft::codegen::Target{}, "m.onnx");
-  graft::base::Monitor nobody;
-  const auto inputs = check_inputs(graph, 1, "m.onnx", nobody);
+  const auto inputs = check_inputs(plan.inputs, 1);
   const Plan::Call& call = plan.calls.front();
   std::vector<double> single;
   for (int i = 0; i < 4; ++i) {

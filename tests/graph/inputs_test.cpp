@@ -21,9 +21,18 @@ using Inputs = std::map<std::string, Elements>;
 Graph folded_graph(const file::GraphFile& made) {
   return folded(file::read(made, 17), "m.onnx");
 }
-Inputs inputs_of(const Graph& graph, std::uint64_t seed = 1) {
+std::vector<Plan::Tensor> tensors_of(const Graph& graph) {
   graft::base::Monitor nobody;
-  return check_inputs(graph, seed, "m.onnx", nobody);
+  const std::vector<Draw> draws = draws_of(graph, "m.onnx", nobody);
+  std::vector<Plan::Tensor> tensors;
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const Value& input = graph.values[std::size_t(graph.inputs[i])];
+    tensors.push_back({input.name, *input.type, *input.shape, "", draws[i]});
+  }
+  return tensors;
+}
+Inputs inputs_of(const Graph& graph, std::uint64_t seed = 1) {
+  return check_inputs(tensors_of(graph), seed);
 }
 
 TEST(Inputs, AreTheSameForTheSameSeed) {
@@ -73,7 +82,7 @@ TEST(Inputs, IndicesOutsideOfWhatTheyIndexAreNamed) {
   const Graph graph = folded_graph(file.output("rows").output("others").output("z"));
   const auto outside = [&](double first, double second) {
     const Elements ids(std::vector<double>{first, second}), far(std::vector<double>{99, 99});
-    return indices_outside(graph, {{"ids", ids}, {"moved", far}, {"mask", far}}, "m.onnx");
+    return indices_outside(tensors_of(graph), {{"ids", ids}, {"moved", far}, {"mask", far}});
   };
   EXPECT_TRUE(outside(-30, 29).empty());  // negative ones count from the end
   EXPECT_EQ(outside(0, 30), (std::vector<std::string>{"input 'ids' has the index 30, and the dimension that it indexes "

@@ -12,9 +12,10 @@
 #include "graph/fold.h"
 #include "graph/onnx.h"
 #include "graph/plan.h"
-#include "graph/reference.h"
+#include "tests/graph/support/kept_plan.h"
 #include "tests/graph/support/naive.h"
 #include "tests/graph/support/random_graph.h"
+#include "tests/graph/support/reference.h"
 #include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
 
@@ -38,7 +39,7 @@ TEST(Networks, ComputeWhatPlainLoopsDo) {
     const auto inputs = random_inputs(graph, 1);
     const std::vector<Naive> should = naive(graph, inputs);
     const std::vector<Elements> evaluated = reference(ready, inputs, name, nobody);
-    const std::vector<Elements> planned_ones = run(planned(ready, target, name), ready, inputs);
+    const std::vector<Elements> planned_ones = run(kept(planned(ready, target, name)), inputs);
     for (std::size_t o = 0; o < should.size(); ++o) {
       ASSERT_EQ(*ready.values[std::size_t(ready.outputs[o])].shape, should[o].shape) << name;
       double largest = 0;

@@ -301,6 +301,26 @@ TEST(Operators, InverseAndHyperbolicFunctions) {
     }
 }
 
+TEST(Operators, OfNothingGiveWhatSumsAndProductsBeginWith) {
+  const Shape nothing = {2, 0};
+  const std::vector<std::pair<const char*, double>> of_nothing = {{"ReduceSum", 0},
+                                                                  {"ReduceProd", 1},
+                                                                  {"ReduceMax", -INFINITY},
+                                                                  {"ReduceMin", INFINITY},
+                                                                  {"ReduceL1", 0},
+                                                                  {"ReduceL2", 0},
+                                                                  {"ReduceSumSquare", 0},
+                                                                  {"ReduceLogSum", -INFINITY},
+                                                                  {"ReduceLogSumExp", -INFINITY}};
+  for (const auto& [operation, value] : of_nothing) {
+    const Elements is = result_of({operation, {nothing}, {file::attribute("keepdims", 0)}}, {{}});
+    EXPECT_EQ(is, Elements({value})) << operation;
+  }
+  EXPECT_TRUE(std::isnan(result_of({"ReduceMean", {nothing}, {file::attribute("keepdims", 0)}}, {{}})[0]));
+  EXPECT_EQ(result_of({"MatMul", {nothing, {0, 3}}, {}}, {{}, {}}), Elements({0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(result_of({"Gemm", {nothing, {0, 3}, {3}}, {}}, {{}, {}, {1, 2, 3}}), Elements({1, 2, 3, 1, 2, 3}));
+}
+
 TEST(Operators, RemaindersHaveTheSignOfTheDividend) {
   expect_near(
       result_of({"Mod", {{3}, {3}}, {file::attribute("fmod", 1)}}, {{1e8, -1125899906842624, 5}, {3, 7, INFINITY}}),

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/graph/support/kept_plan.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
@@ -26,7 +27,7 @@ Elements elements(std::size_t count, std::uint64_t seed) {
   return Elements(std::vector<double>(all.begin(), all.end()));
 }
 
-// Plans the file's graph, and checks that the plan computes what the graph does.
+// Plans the file's graph, and checks that the plan, written down and read again, computes what the graph does.
 Plan plan_of(const GraphFile& file, int version = 17, const Fusions& fusions = {}) {
   const Graph graph = folded(file::read(file, version), "m.onnx");
   Plan plan = planned(graph, vector_target(), "m.onnx", graft::codegen::DType::f32, fusions);
@@ -37,7 +38,7 @@ Plan plan_of(const GraphFile& file, int version = 17, const Fusions& fusions = {
   }
   graft::base::Monitor nobody;
   const std::vector<Elements> expected = reference(graph, inputs, "m.onnx", nobody);
-  const std::vector<Elements> got = run(plan, graph, inputs);
+  const std::vector<Elements> got = run(kept(plan), inputs);
   for (std::size_t o = 0; o < expected.size(); ++o) {
     EXPECT_EQ(got[o].size(), expected[o].size());
     for (std::size_t e = 0; e < expected[o].size() && e < got[o].size(); ++e)

@@ -13,8 +13,8 @@
 #include "codegen/expression/target.h"
 #include "graph/fold.h"
 #include "graph/plan.h"
-#include "graph/reference.h"
 #include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/reference.h"
 #include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
 #include "tests/support/refusal.h"
@@ -92,7 +92,7 @@ std::vector<double> result_of(const std::string& operation, const std::vector<Da
   for (std::size_t e = 0; e < is.size(); ++e) numbers.push_back(is[e]);
   if (has_plan) {
     const graft::codegen::Target target = vector_target();
-    const Elements planned_result = run(planned(ready, target, "m.onnx"), ready, given).front();
+    const Elements planned_result = run(planned(ready, target, "m.onnx"), given).front();
     for (std::size_t e = 0; e < is.size(); ++e) EXPECT_EQ(planned_result[e], is[e]) << operation << ", element " << e;
   }
   return numbers;
@@ -270,7 +270,7 @@ TEST(Quantised, RangesAreFoundInTheInput) {
   const graft::codegen::Target target = vector_target();
   const Plan plan = planned(ready, target, "m.onnx");
   EXPECT_LE(plan.calls.size(), 7u);
-  const std::vector<Elements> run_results = run(plan, ready, inputs);
+  const std::vector<Elements> run_results = run(plan, inputs);
   for (std::size_t e = 0; e < 6; ++e) EXPECT_EQ(run_results[0][e], expected[e]) << e;
 }
 

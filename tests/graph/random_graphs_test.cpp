@@ -12,10 +12,11 @@
 #include "codegen/expression/target.h"
 #include "graph/fold.h"
 #include "graph/plan.h"
-#include "graph/reference.h"
+#include "tests/graph/support/kept_plan.h"
 #include "tests/graph/support/naive.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"
+#include "tests/graph/support/reference.h"
 #include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
 
@@ -65,7 +66,7 @@ TEST(RandomGraphs, PlansComputeWhatGraphsDo) {
     const auto inputs = random_inputs(graph, seed);
     const std::vector<Elements> should = reference(graph, inputs, "random", nobody);
     const Plan plan = planned(graph, target, "random");
-    const std::vector<Elements> is = run(plan, graph, inputs);
+    const std::vector<Elements> is = run(kept(plan), inputs);
     for (std::size_t o = 0; o < should.size(); ++o) {
       ASSERT_EQ(is[o].size(), should[o].size()) << what << "\noutput " << o;
       for (std::size_t e = 0; e < should[o].size(); ++e)

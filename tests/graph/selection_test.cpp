@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "graph/fold.h"
-#include "graph/reference.h"
 #include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/reference.h"
 
 namespace {
 

@@ -20,7 +20,7 @@ const fs::path kRoot = GRAFT_SOURCE_DIR;
 // A part of the project (the longest matching folder counts) and the parts that it may include.
 const std::map<std::string, std::set<std::string>> kMayInclude = {
     {"base", {}},
-    {"codegen/expression", {"base"}},
+    {"codegen/expression", {"base", "codegen/deployed"}},
     {"codegen/program", {"base", "codegen/expression"}},
     {"codegen/schedule", {"base", "codegen/expression", "codegen/program"}},
     {"codegen/machine", {"base", "codegen/expression", "codegen/program"}},

@@ -227,6 +227,24 @@ class TunedNetwork(InFolder):
         for each in (network, pickle.loads(kept)):
             np.testing.assert_array_equal(each(x), np.maximum(x, 0))
 
+    @unittest.skipUnless(os.environ.get("GRAFT_PROGRAM"), "the program graft is not there")
+    def test_goes_on_with_what_the_program_began_and_back(self):
+        (self.folder / "relu.onnx").write_bytes(_relu())
+        def program(trials):
+            subprocess.run([os.environ["GRAFT_PROGRAM"], "tune", "relu.onnx", "--shape", "columns=3", "--trials", trials,
+                            "--model", "random", "--out", "run", "--rebuild", "0", "--quiet"],
+                           cwd=self.folder, check=True, capture_output=True)
+            return json.loads((self.folder / "run" / "network.json").read_text())["kernels"][0]
+        first = program("2")
+        self.assertEqual(first["trials"], 2)
+        tuned = graft.tune_network(self.folder / "relu.onnx", "native", shapes={"columns": [3]}, trials=4,
+                                   guide="random", out=self.folder / "run", rebuild=0)
+        self.assertEqual([kernel["trials"] for kernel in tuned["kernels"]], [4])
+        self.assertLessEqual(tuned["kernels"][0]["seconds"], first["seconds"])
+        last = program("6")
+        self.assertEqual(last["trials"], 6)
+        self.assertEqual(last["first_seconds"], first["first_seconds"])
+
     def test_refuses_an_open_shape(self):
         (self.folder / "relu.onnx").write_bytes(_relu())
         with self.assertRaisesRegex(graft.Mistake, "columns"):

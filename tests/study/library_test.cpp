@@ -53,6 +53,24 @@ TEST_F(StudyLibrary, AnswersComeBackAsTheyWereRecorded) {
   EXPECT_FALSE(library.find(answer.candidate.workload, "another"));
 }
 
+// What constants from caches make fastest does not answer for constants from memory.
+TEST_F(StudyLibrary, AnswersOfBothKindsOfTimingLieNextToEachOther) {
+  const Library library(folder);
+  KnownAnswer warm = answer_for("matmul(m=64,n=48,k=32)", 1e-5), cold = warm, unsaid = warm;
+  warm.cold = false, cold.cold = true;
+  cold.measurement.seconds = {2e-5};
+  const auto found = [&](bool is_cold) { return library.find(warm.candidate.workload, warm.platform_hash, is_cold); };
+  EXPECT_TRUE(library.record(unsaid));
+  EXPECT_FALSE(found(true)->cold) << "of an earlier graft: for both";
+  EXPECT_TRUE(library.record(warm));
+  EXPECT_FALSE(found(true)) << "the one that did not say is replaced";
+  EXPECT_TRUE(library.record(cold));
+  EXPECT_EQ(found(true)->cold, true);
+  EXPECT_EQ(found(false)->cold, false);
+  EXPECT_EQ(library.all().size(), 2u);
+  EXPECT_EQ(Library(folder / "other").merge(library.exported(), "a library"), 2u);
+}
+
 // One answer for all workloads that compute the same, however they are written.
 TEST_F(StudyLibrary, WorkloadsUnderOtherLettersAreOne) {
   const char* const letters = "input A[64,32]; input B[32,48]; output C[y,x] += A[y,z] * B[z,x] where y=64, x=48, z=32";

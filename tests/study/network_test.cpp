@@ -140,11 +140,24 @@ TEST(Network, IsTunedContinuedAndCompiled) {
   EXPECT_EQ(std::int64_t(apart.files.at("net.weights").size()), apart.weights_bytes);
   EXPECT_LT(apart.files.at("libnet.a").size(), made.files.at("libnet.a").size());
 
+  // What was tuned needs its file no more: the same program comes of a folder without it.
+  std::filesystem::remove(folder / "net.onnx");
+  EXPECT_EQ(compile_network({.folder = folder / "run", .name = "net"}, monitor).files, made.files);
+  RunNetworkRequest run;
+  run.folder = folder / "run";
+  run.check = true;
+  EXPECT_TRUE(run_network(run, monitor).results->right());
+
+  // Constants that are not the plan's.
+  std::string constants = base::read_file(folder / "run" / "constants.bin");
+  constants.front() = char(constants.front() + 1);
+  base::replace_file(folder / "run" / "constants.bin", constants);
+  EXPECT_THROW(compile_network({.folder = folder / "run"}, monitor), base::UserError);
+
   // Another model in the file is not what was tuned.
   GraphFile other;
   other.input("x", {2, 3}).node("Relu", {"x"}, {"y"}).output("y");
   base::replace_file(folder / "net.onnx", other.model());
-  EXPECT_THROW(compile_network({.folder = folder / "run"}, monitor), base::UserError);
   EXPECT_THROW(tune_network(request, monitor), base::UserError);
 }
 
@@ -228,12 +241,9 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_EQ(given.kernels.size(), 3u);
 
   // The choice is built, and it is right.
-  const Network network = network_of(free);
-  ASSERT_EQ(network.plan.kernels.size(), free.kernels.size());
-  for (std::size_t k = 0; k < free.kernels.size(); ++k) {
-    EXPECT_EQ(network.plan.kernels[k].workload.key(), free.kernels[k].workload.key());
-    EXPECT_TRUE(free.kernels[k].answer.has_value());
-  }
+  const graph::Plan plan = plan_of(free);
+  ASSERT_EQ(plan.kernels.size(), free.kernels.size());
+  for (const NetworkKernel& kernel : free.kernels) EXPECT_TRUE(kernel.answer.has_value());
   EXPECT_EQ(to_document(read_tuned_network(folder / "free")), to_document(free));
 
   // A choice that is written down is kept, in the folder and by its searches.
@@ -252,10 +262,15 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
   EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
 
-  // Another graft's plan.
+  // Another graft's plan had other buffers: what is known decides again.
+  blocked = kept;
   blocked.in_blocks = {0};
-  blocked.folder = folder / "free";
-  EXPECT_THROW(network_of(blocked), base::UserError);
+  write_tuned_network(blocked);
+  EXPECT_THROW(plan_of(blocked), base::UserError) << "a folder without a plan";
+  const TunedNetwork again = tune_network(request, monitor);
+  EXPECT_TRUE(again.layouts_chosen);
+  EXPECT_NE(again.in_blocks, blocked.in_blocks);
+  EXPECT_EQ(plan_of(again).kernels.size(), again.kernels.size());
 }
 
 // Attention over 16 tokens, and what else a network needs so that other kernels have a part in the sum.
@@ -280,14 +295,8 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
   ASSERT_TRUE(tuned.complete);
   EXPECT_TRUE(tuned.layouts_chosen);
   EXPECT_EQ(to_document(read_tuned_network(folder / "run")), to_document(tuned));
-  const Network network = network_of(tuned);
-  ASSERT_EQ(network.plan.kernels.size(), tuned.kernels.size());
-  for (std::size_t k = 0; k < tuned.kernels.size(); ++k) {
-    EXPECT_EQ(network.plan.kernels[k].workload.key(), tuned.kernels[k].workload.key());
-    EXPECT_TRUE(tuned.kernels[k].answer.has_value()) << tuned.kernels[k].failure;
-  }
-  const graph::Plan chosen = read_network(tuned.model, tuned.options, tuned.platform.target, tuned.fused).plan;
-  EXPECT_EQ(chosen.calls.size(), tuned.fused.empty() ? separate_calls : fused_calls);
+  ASSERT_EQ(plan_of(tuned).kernels.size(), tuned.kernels.size());
+  for (const NetworkKernel& kernel : tuned.kernels) EXPECT_TRUE(kernel.answer.has_value()) << kernel.failure;
 
   // Either choice is kept when the search goes on, and its program is right.
   const Network one = read_network(tuned.model, tuned.options, tuned.platform.target);
@@ -304,7 +313,7 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
     request.each.library = folder / (choice.empty() ? "separate-library" : "fused-library");
     const TunedNetwork kept = tune_network(request, monitor);
     EXPECT_EQ(kept.fused, choice);
-    EXPECT_EQ(network_of(kept).plan.calls.size(), choice.empty() ? separate_calls : fused_calls);
+    EXPECT_EQ(plan_of(kept).calls.size(), choice.empty() ? separate_calls : fused_calls);
     const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
     ASSERT_TRUE(made.results.has_value());
     EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
@@ -319,11 +328,11 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
     for (const NetworkKernel& kernel : again.kernels) EXPECT_EQ(kernel.trials, 0) << kernel.label;
   }
 
-  // Another graft's plan.
+  // Another graft's plan had other places: what is known decides again.
   before.fused = {1000};
   write_tuned_network(before);
-  EXPECT_THROW(network_of(read_tuned_network(folder / "run")), base::UserError);
-  EXPECT_THROW(tune_network(request, monitor), base::UserError);
+  const TunedNetwork other = tune_network(request, monitor);
+  EXPECT_TRUE(other.fused.empty() || other.fused == fused);
 }
 
 // An inverted residual, and its input as ONNX has it.
@@ -349,6 +358,56 @@ TEST(Network, TimesDecideWhetherADepthwiseConvolutionAndItsProductAreOneKernel) 
 
 TEST(Network, TimesDecideWhetherAttentionIsOneKernel) {
   expect_choice_of_fusion(small_attention(), 4, 2);
+}
+
+// A folder as an earlier graft wrote it, without its ONNX file and the runs of its kernels. Its kernels and plan stay what
+// they are, whatever later ones fold and fuse.
+TEST(Network, FoldersOfEarlierGraftsAreCompiledWithoutTheirModels) {
+  base::Monitor monitor;
+  const std::filesystem::path folder = GRAFT_SOURCE_DIR "/tests/study/frozen_network";
+  const TunedNetwork tuned = read_tuned_network(folder);
+  EXPECT_FALSE(std::filesystem::exists(tuned.model));
+  const graph::Plan plan = plan_of(tuned);
+  EXPECT_EQ(plan.inputs.size(), 2u);
+  ASSERT_EQ(plan.outputs.size(), 3u);
+  EXPECT_EQ(plan.outputs[2].name, "chosen.count");
+  const CompiledNetwork made = compile_network({.folder = folder, .name = "frozen"}, monitor);
+  EXPECT_TRUE(made.files.contains("libfrozen.a"));
+  if (made.results) {
+    EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+  }
+}
+
+// What no loop over indices says is computed all the same: here, and under qemu where that is installed.
+TEST(Network, WithAFunctionThatIsNotTunedIsCompiledAndRight) {
+  for (const char* const platform : {"native", "model:sifive-x280"}) {
+    const base::Folder folder;
+    base::Monitor monitor;
+    GraphFile file;
+    const std::vector<float> half = {0.5F};
+    file.input("b", {1, 20, 4}).input("s", {1, 2, 20}).integers("most", {1}, {5}).weight("half", {1}, half);
+    file.node("Sigmoid", {"s"}, {"score"})
+        .node("NonMaxSuppression", {"b", "score", "most", "half"}, {"chosen"})
+        .node("Add", {"chosen", "chosen"}, {"y"})
+        .output("y");
+    base::replace_file(folder / "net.onnx", file.model());
+    const TunedNetwork tuned = tune_network(request_of(folder / "net.onnx", folder / "run", platform), monitor);
+    EXPECT_EQ(to_document(read_tuned_network(folder / "run")), to_document(tuned));
+    int foreign = 0;
+    for (const NetworkKernel& kernel : tuned.kernels) {
+      EXPECT_TRUE(kernel.has_program()) << kernel.label << kernel.failure;
+      foreign += kernel.foreign != nullptr;
+    }
+    EXPECT_EQ(foreign, 1);
+    EXPECT_TRUE(std::isfinite(tuned.seconds));
+    const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
+    if (!made.results) continue;  // no qemu
+    EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
+    ASSERT_EQ(made.results->outputs.size(), 2u);
+    EXPECT_EQ(made.results->outputs[0].largest_error, 0);
+    EXPECT_EQ(made.results->outputs[1].name, "chosen.count");
+    EXPECT_GT(made.results->outputs[1].largest, 0);
+  }
 }
 
 TEST(Network, RunsOnInputs) {

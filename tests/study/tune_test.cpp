@@ -59,6 +59,14 @@ TEST(Tune, GivesTheAnswerThatTheRunHoldsAndIsContinued) {
 }
 
 // Those of other threads, folders and budgets do; what decides which candidates are measured does not.
+TEST(Tune, SaysWhereProductsOfBytesAreSlow) {
+  const codegen::Workload bytes("matmul(m=8,n=8,k=8,dtype=i8)"), floats("matmul(m=8,n=8,k=8)");
+  const codegen::Target x60 = tasks::platform_named("model:spacemit-x60").target;
+  EXPECT_NE(why_bytes_are_slow(bytes, x60).find("spacemit-x60 has no instruction for dot products"), std::string::npos);
+  EXPECT_EQ(why_bytes_are_slow(floats, x60), "");
+  EXPECT_EQ(why_bytes_are_slow(bytes, tasks::platform_named("model:cortex-a76").target), "");
+}
+
 TEST(Tune, RefusesTheRunOfAnotherRequest) {
   const base::Folder folder;
   base::Monitor monitor;

@@ -12,7 +12,7 @@
 #include "base/monitor.h"
 #include "graph/fold.h"
 #include "graph/onnx.h"
-#include "graph/reference.h"
+#include "tests/graph/support/reference.h"
 
 namespace graft::graph::file {
 

@@ -1,0 +1,108 @@
+#include "codegen/expression/foreign.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "codegen/deployed/graft_foreign.h"
+#include "codegen/expression/parse.h"
+
+namespace graft::codegen {
+namespace {
+
+using Numbers = std::vector<std::int64_t>;
+
+constexpr std::int64_t header = 8;                             // as graft_foreign.h
+constexpr std::int64_t most_elements = std::int64_t(1) << 32;  // of an operand or a result
+
+// Elements of the operands, with their types, and of the result, which is i64.
+struct Sizes {
+  std::vector<std::pair<DType, double>> operands;
+  double result = 0;
+};
+
+std::optional<Sizes> of_suppression(const Numbers& n) {
+  if (n.size() != 6 || n[3] > n[2] || n[4] > 1 || n[5] > 1) return std::nullopt;
+  const double batches = double(n[0]), classes = double(n[1]), boxes = double(n[2]);
+  return Sizes{
+      {{DType::f32, batches * boxes * 4}, {DType::f32, batches * classes * boxes}, {DType::f32, 1}, {DType::f32, 1}},
+      double(header) + 3 * batches * classes * double(n[3]) + boxes};
+}
+
+std::optional<Sizes> of_non_zero(const Numbers& n) {
+  if (n.size() < 3 || n[0] != std::int64_t(n.size()) - 2) return std::nullopt;
+  double elements = 1;
+  for (std::size_t d = 2; d < n.size(); ++d) elements *= double(n[d]);
+  if (elements != double(n[1])) return std::nullopt;
+  return Sizes{{{DType::u8, elements}}, double(header) + double(n[0]) * elements};
+}
+
+std::optional<Sizes> of_unique(const Numbers& n) {
+  if (n.size() != 4 || n[2] > 1 || n[3] > 1) return std::nullopt;
+  return Sizes{{{n[2] == 1 ? DType::i64 : DType::f64, double(n[0]) * double(n[1])}}, double(header) + 5 * double(n[0])};
+}
+
+std::optional<Sizes> of_top_k(const Numbers& n) {
+  if (n.size() != 5 || n[2] > n[1] || n[3] > 1 || n[4] > 1) return std::nullopt;
+  return Sizes{{{n[3] == 1 ? DType::i64 : DType::f64, double(n[0]) * double(n[1])}},
+               double(header) + double(n[0]) * double(n[2]) + double(n[1])};
+}
+
+struct Function {
+  const char* name;
+  void (*call)(void* const* buffers, const std::int64_t* n);
+  std::optional<Sizes> (*sizes)(const Numbers& n);
+};
+constexpr Function functions[] = {
+    {"graft_non_max_suppression", graft_non_max_suppression, of_suppression},
+    {"graft_non_zero", graft_non_zero, of_non_zero},
+    {"graft_unique", graft_unique, of_unique},
+    {"graft_top_k", graft_top_k, of_top_k},
+};
+
+const Function* function_named(const std::string& name) {
+  const Function* const found =
+      std::find_if(std::begin(functions), std::end(functions), [&](const Function& each) { return each.name == name; });
+  return found == std::end(functions) ? nullptr : found;
+}
+
+}  // namespace
+
+base::Result<Computation> computation_of(const Foreign& foreign) {
+  const Function* const function = function_named(foreign.function);
+  if (function == nullptr) return base::Reason{fmt::format("'{}' is not a function of graft", foreign.function)};
+  const bool are_extents =
+      std::all_of(foreign.numbers.begin(), foreign.numbers.end(), [](std::int64_t number) { return number >= 0; });
+  const std::optional<Sizes> sizes = are_extents ? function->sizes(foreign.numbers) : std::nullopt;
+  const auto fits = [](double elements) { return elements >= 1 && elements <= double(most_elements); };
+  if (!sizes || !fits(sizes->result) ||
+      !std::all_of(sizes->operands.begin(), sizes->operands.end(), [&](const auto& each) { return fits(each.second); }))
+    return base::Reason{fmt::format("'{}' does not take these numbers", foreign.function)};
+  std::string text;
+  for (std::size_t o = 0; o < sizes->operands.size(); ++o)
+    text += fmt::format("input x{}[{}] : {}; ", o, std::int64_t(sizes->operands[o].second),
+                        name_of(sizes->operands[o].first));
+  text += fmt::format("output y[i0] : i64 = 0 where i0={}", std::int64_t(sizes->result));
+  return parse_computation(text, {}, DType::f32, foreign.function);
+}
+
+Elements evaluated(const Foreign& foreign, const Computation& computation, const std::vector<Elements>& operands) {
+  const std::size_t y = std::size_t(computation.tensor_named("y"));
+  std::vector<std::string> bytes;
+  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
+    const Tensor& tensor = computation.tensors[t];
+    // Memory of doubles is aligned for all of them.
+    bytes.push_back(t == y ? std::string(std::size_t(tensor.bytes()), '\0') : operands[t].bytes(tensor.dtype));
+  }
+  std::vector<void*> buffers;
+  for (std::size_t t = 0; t < bytes.size(); ++t)
+    if (t != y) buffers.push_back(bytes[t].data());
+  buffers.push_back(bytes[y].data());
+  function_named(foreign.function)->call(buffers.data(), foreign.numbers.data());
+  return Elements(computation.tensors[y].dtype, std::move(bytes[y]));
+}
+
+}  // namespace graft::codegen

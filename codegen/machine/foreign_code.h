@@ -1,0 +1,16 @@
+// Functions of codegen/deployed/graft_foreign.h as kernels of a target: their code is LLVM's, as clang made it of the C
+// when graft was built.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "codegen/expression/foreign.h"
+#include "codegen/machine/compile.h"
+
+namespace graft::codegen {
+
+// `foreign` is known, and takes its numbers (computation_of). A Reason as compile.
+base::Result<Object> compile(const Foreign& foreign, const Target& target, const std::string& symbol);
+
+}  // namespace graft::codegen
