@@ -941,7 +941,7 @@ TEST_F(Flow, ASearchInWhichNothingIsRightEndsWithTheReasonAndARemedy) {
   const std::string yaml = graft({"platform", "show", "model:sifive-x280"}).out;
   ASSERT_NE(yaml.find("vector_bits: 512"), std::string::npos);
   base::replace_file(file("short.yaml"), yaml.substr(0, yaml.find("modelled:")) +
-                                             "remote:\n  prefix: [qemu-riscv64, -cpu, 'rv64,v=true,vlen=128']\n");
+                                             "remote:\n  prefix: [sh, -c, 'exec qemu-riscv64 -cpu rv64,v=true,vlen=128 \"$@\"', sh]\n");
   const std::string folder = file("short");
   std::vector<std::string> tune = quick({"tune", small, "--trials", "64", "--batch", "16", "--json", "--quiet"});
   tune.insert(tune.end(), {"--platform", file("short.yaml"), "--out", folder});

@@ -314,10 +314,14 @@ TEST_F(TunedNetwork, HasAPageBeforeItIsComplete) {
   EXPECT_EQ(html.find("sum of all calls"), std::string::npos);
 }
 
-TEST_F(TunedNetwork, HasAPageWithoutItsModel) {
-  base::replace_file(file("net.onnx"), "");
+// The plan is enough; without it the page has the kernels alone, and says why.
+TEST_F(TunedNetwork, HasAPageWithoutItsModelAndWithoutItsPlan) {
+  const std::string with_model = page();
+  std::filesystem::remove(file("net.onnx"));
+  EXPECT_EQ(page(), with_model);
+  std::filesystem::remove(file("net") + "/constants.bin");
   const std::string html = page();
-  expect_parts(html, {"is not the model that", "kernel 0, first (Conv, Relu)", "<h3>Schedule</h3>"});
+  expect_parts(html, {"constants.bin", "kernel 0, first (Conv, Relu)", "<h3>Schedule</h3>"});
   EXPECT_EQ(count(html, "class=\"part\""), 2u * 2);  // kernels in place of calls
   EXPECT_EQ(html.find("What is computed together"), std::string::npos);
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/random.h"
 
@@ -52,7 +53,7 @@ TEST(Foreign, PlacesThatAreNotZero) {
             std::accumulate(shape.begin() + std::ptrdiff_t(d) + 1, shape.end(), std::int64_t(1), std::multiplies<>());
         Integers wanted;
         for (std::int64_t e = 0; e < elements; ++e)
-          if (mask[std::size_t(e)] != 0) wanted.push_back(e / step % shape[d]);
+          if (std::as_const(mask)[std::size_t(e)] != 0) wanted.push_back(e / step % shape[d]);
         EXPECT_EQ(rows_of(result, std::int64_t(d) * elements, elements, 1), wanted);
       }
     }
@@ -141,7 +142,7 @@ TEST(Foreign, BoxesThatOverlapBetterOnesAreLeftOut) {
           for (std::int64_t c = 0; c < classes; ++c) {
             std::set<std::int64_t> left;
             const auto score = [&](std::int64_t box) {
-              return scores[std::size_t((batch * classes + c) * boxes + box)];
+              return std::as_const(scores)[std::size_t((batch * classes + c) * boxes + box)];
             };
             const auto box_of = [&](std::int64_t box) { return corners[std::size_t(batch * boxes + box)]; };
             for (std::int64_t box = 0; box < boxes; ++box)
@@ -172,7 +173,7 @@ TEST(Foreign, TheLargestOrLeastInOrder) {
           Integers order(extent);
           std::iota(order.begin(), order.end(), 0);
           const auto rank = [&](std::int64_t place) {
-            const double number = operand[std::size_t(row * extent + place)];
+            const double number = std::as_const(operand)[std::size_t(row * extent + place)];
             return std::isnan(number) ? 100 : number;
           };
           std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
