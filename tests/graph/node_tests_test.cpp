@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -79,14 +80,14 @@ std::string difference(const Graph& graph, std::vector<Elements> results, const 
     if (*value.shape != expected[o]->shape) {
       const auto some = results.size() == expected.size()
                             ? std::nullopt
-                            : counted(results[o], *value.shape, expected[o]->shape, results.back()[0]);
+                            : counted(results[o], *value.shape, expected[o]->shape, std::as_const(results).back()[0]);
       if (!some) return "shape " + to_text(*value.shape) + " instead of " + to_text(expected[o]->shape);
       results[o] = *some;
     }
     const Known all = as_declared(expected[o], value.type);
     if (*value.type != all->type) return "another type";
     for (std::size_t e = 0; e < results[o].size(); ++e) {
-      const double is = results[o][e], should = all->number(e);
+      const double is = std::as_const(results)[o][e], should = all->number(e);
       if (std::isnan(is) && std::isnan(should)) continue;
       if (is == should || std::abs(is - should) <= 1e-7 + 1e-3 * std::abs(should)) continue;
       return "element " + std::to_string(e) + " is " + std::to_string(is) + ", not " + std::to_string(should);
