@@ -16,11 +16,14 @@ bool converts_bytes(const llvm::Value* value) {
          cast->getSrcTy()->getScalarType()->isIntegerTy(8);
 }
 
-// The conversion of bytes that the value is, or that all its lanes are; null if it is none.
-llvm::CastInst* conversion_of(llvm::Value* value) {
-  if (converts_bytes(value)) return llvm::cast<llvm::CastInst>(value);
-  llvm::Value* const lane = llvm::getSplatValue(value);
-  return lane != nullptr && converts_bytes(lane) ? llvm::cast<llvm::CastInst>(lane) : nullptr;
+// The conversion of bytes that an operand is, or that all its lanes are; null if it is none, and if it is in another
+// block: code generation looks at one block at a time, and numbers that are 32 bits wide there already stay so.
+llvm::CastInst* conversion_of(const llvm::BinaryOperator& product, unsigned operand) {
+  llvm::Value* value = product.getOperand(operand);
+  if (!converts_bytes(value)) value = llvm::getSplatValue(value);
+  if (value == nullptr || !converts_bytes(value)) return nullptr;
+  auto* const conversion = llvm::cast<llvm::CastInst>(value);
+  return conversion->getParent() == product.getParent() ? conversion : nullptr;
 }
 
 // The same number in 16 bits, and from there in those of `type`.
@@ -41,15 +44,15 @@ void widen_byte_products(llvm::Module& module) {
     for (llvm::Instruction& instruction : llvm::instructions(function)) {
       auto* const product = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
       if (product != nullptr && product->getOpcode() == llvm::Instruction::Mul && product->getType()->isVectorTy() &&
-          product->getType()->getScalarType()->isIntegerTy(32) && conversion_of(product->getOperand(0)) != nullptr &&
-          conversion_of(product->getOperand(1)) != nullptr)
+          product->getType()->getScalarType()->isIntegerTy(32) && conversion_of(*product, 0) != nullptr &&
+          conversion_of(*product, 1) != nullptr)
         products.push_back(product);
     }
   for (llvm::BinaryOperator* const product : products) {
     llvm::IRBuilder<> builder(product);
     auto& type = *llvm::cast<llvm::VectorType>(product->getType());
     for (unsigned operand = 0; operand < 2; ++operand)
-      product->setOperand(operand, by_16_bits(builder, *conversion_of(product->getOperand(operand)), type));
+      product->setOperand(operand, by_16_bits(builder, *conversion_of(*product, operand), type));
   }
 }
 
