@@ -234,7 +234,7 @@ class Reader {
   Known constant_from(const Document& document, const Plan::Buffer& buffer) const {
     const std::int64_t offset = document.at("offset").as_integer(), bytes = buffer.bytes();
     if (offset < 0 || offset > std::int64_t(constants_.size()) || bytes > std::int64_t(constants_.size()) - offset)
-      throw base::UserError(constants_file_, fmt::format("has {}, and the plan has a constant behind its end",
+      throw base::UserError(constants_file_, fmt::format("has {}, and a constant of the plan ends beyond that",
                                                          base::counted(constants_.size(), "byte")));
     Array array{buffer.type, buffer.shape, std::string(constants_.substr(std::size_t(offset), std::size_t(bytes)))};
     if (base::to_hex(base::hash_bytes(array.bytes)) != document.at("hash").as_string())
@@ -245,9 +245,10 @@ class Reader {
   void check_part(const Document& document, const Plan::Buffer& own) const {
     if (own.part_of < 0) return;
     const Plan::Buffer& whole = plan_.buffers[std::size_t(own.part_of)];
-    if (whole.part_of >= 0 || whole.where != own.where) fail(document, "a part of what is a part itself, or is elsewhere");
+    if (whole.part_of >= 0 || whole.where != own.where)
+      fail(document, "a part of what is a part itself, or is elsewhere");
     if (own.offset < 0 || own.offset > whole.bytes() || own.bytes() > whole.bytes() - own.offset)
-      fail(document, "a part behind the end of its buffer");
+      fail(document, "a part that ends beyond its buffer");
   }
 
   bool has_written_parts(int whole) const {

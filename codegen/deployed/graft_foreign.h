@@ -2,9 +2,10 @@
    part of graft, which checks with them, and of libraries that it writes, for any processor: C11 without a library,
    without memory of their own, exactly the same results everywhere.
 
-   `buffers`: the operands, in order, then the result, all row-major. `n`: extents and settings. Results are int64: [0]
-   says how many rows there are, rows begin at [8], and behind the last one it is repeated (zeros if there is none), so
-   that what is read at their indices and written back there stays right. Behind the rows is room to work, which is zeros in the end. */
+   `buffers`: the operands, in order, then the result, all row-major. `n`: extents and settings. Results are int64:
+   element 0 is the number of valid rows, and rows begin at element 8. The remaining rows repeat the last valid one (or
+   are zeros if there is none), so that gathering at these indices and scattering back there gives right results. Working
+   space follows the rows; it is zeroed at the end. */
 #ifndef GRAFT_FOREIGN_H
 #define GRAFT_FOREIGN_H
 

@@ -18,8 +18,8 @@ struct Foreign {
   bool operator==(const Foreign&) const = default;
 };
 
-// Its operands x0, x1, ... and its result y, all of one dimension, as a computation whose expression says nothing. A
-// Reason for a function that is not known, and for numbers that it does not take: with others it is safe to call.
+// A computation that declares its operands x0, x1, ... and its result y, all of one dimension; its expression is a
+// placeholder. A Reason for an unknown function, and for numbers with which the function must not be called.
 base::Result<Computation> computation_of(const Foreign& foreign);
 
 // The result for these operands, by tensor of its computation.

@@ -428,9 +428,9 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     before = read_tuned_network(out.folder);
     check_same(*before, out);
     if (has(*before, request)) {
-      monitor.note(
-          fmt::format("{}: has what is asked for ({} trials in all forms of its kernels); more trials continue it",
-                      out.folder.string(), before->finished->trials));
+      monitor.note(fmt::format(
+          "{}: already has what is asked for ({} trials in all forms of its kernels); ask for more to continue it",
+          out.folder.string(), before->finished->trials));
       return *std::move(before);
     }
     out.fused = before->fused;
@@ -452,7 +452,6 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
                              .set("trials_by_kernel", out.finished->trials_by_kernel)
                              .set("rebuild", out.finished->rebuild));
   kept.set("platform_description", platform.yaml);
-  kept.set("model_absolute", std::filesystem::absolute(out.model).string());
   kept.set("plan", std::move(plan.document));
   write_files({{constants_name, std::move(plan.constants)}}, false, out.folder);
   write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, out.folder);
@@ -467,20 +466,6 @@ bool is_network_folder(const std::filesystem::path& folder) {
   const base::Document* const kind = document.is_map() ? document.find("kind") : nullptr;
   return kind != nullptr && kind->is_string() && kind->as_string() == "network";
 }
-
-namespace {
-
-// As the user gave it, or from another working directory the absolute path.
-std::filesystem::path model_in(const base::Document& document) {
-  const std::filesystem::path given = document.at("model").as_string();
-  const base::Document* const absolute = document.find("model_absolute");
-  if (absolute == nullptr || !std::filesystem::exists(absolute->as_string())) return given;
-  std::error_code ignored;
-  if (std::filesystem::equivalent(given, absolute->as_string(), ignored)) return given;
-  return absolute->as_string();
-}
-
-}  // namespace
 
 graph::Plan plan_of(const TunedNetwork& tuned) {
   const std::filesystem::path file = tuned.folder / file_name, constants = tuned.folder / constants_name;
@@ -504,7 +489,7 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   const base::Document document = base::parse_json(base::read_file(file), file.string());
   TunedNetwork out;
   out.folder = folder;
-  out.model = model_in(document);
+  out.model = document.at("model").as_string();
   out.model_hash = document.at("model_hash").as_string();
   for (const auto& [name, extents] : document.at("shapes").as_map())
     for (graph::Shape& shape = out.options.shapes[name]; const base::Document& extent : extents.as_list())

@@ -26,7 +26,7 @@ std::filesystem::path before(const std::filesystem::path& out, std::size_t numbe
   return plain += fmt::format(".before-{}", number);
 }
 
-// What a user's folder stands for.
+// The runs that a folder given by the user contains.
 std::vector<std::filesystem::path> runs_for(const std::filesystem::path& folder, const codegen::Workload& workload) {
   std::vector<std::filesystem::path> runs;
   if (std::filesystem::is_directory(folder)) runs = runs_in(folder);
