@@ -412,8 +412,6 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
   const base::Stopwatch watch;
   const tasks::Platform& platform = request.each.platform;
   Network network = read_network(request.model, request.options, platform.target);
-  const std::vector<graph::Draw> draws = graph::draws_of(network.graph, request.model.string(), monitor);
-  for (std::size_t i = 0; i < draws.size(); ++i) network.plan.inputs[i].draw = draws[i];
   TunedNetwork out;
   out.folder = network_folder(request);
   out.model = request.model;
@@ -438,6 +436,8 @@ TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor)
     out.layouts_chosen = before->layouts_chosen;
     out.finished = before->finished;
   }
+  const std::vector<graph::Draw> draws = graph::draws_of(network.graph, request.model.string(), monitor);
+  for (std::size_t i = 0; i < draws.size(); ++i) network.plan.inputs[i].draw = draws[i];
   NetworkSearch search(request, deadline, watch, network, out, monitor);
   search.run();
   if (before) add_spent(*before, out);
