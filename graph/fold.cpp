@@ -169,7 +169,9 @@ class Folder {
       Node moved = node;
       for (int& operand : moved.operands)
         if (operand >= 0) operand = scope.to[std::size_t(operand)];
-      if (node.body)
+      if (node.foreign)
+        compute(scope, node, std::move(moved));
+      else if (node.body)
         write_out(scope, node, moved.operands, *node.body);
       else if (node.operation == "If")
         branch(scope, node, moved);
@@ -180,9 +182,7 @@ class Folder {
       else if (is_of_sequences(node.operation) ||
                std::any_of(moved.operands.begin(), moved.operands.end(), is_sequence))
         sequences(scope, node, moved);
-      else if (is_composed(node.operation))
-        compose(scope, node, moved);
-      else if (!recurrent(scope, node, moved) && !element_of_outer(scope, node, moved))
+      else if (!compose(scope, node, moved) && !recurrent(scope, node, moved) && !element_of_outer(scope, node, moved))
         compute(scope, node, std::move(moved));
     }
   }
@@ -351,13 +351,44 @@ class Folder {
                            no = results_of_branch(scope, node, "else_branch");
     for (std::size_t r = 0; r < node.results.size(); ++r) {
       if (node.results[r] < 0) continue;
+      if (choose_rows(scope, node, r, moved.operands[0], yes[r], no[r])) continue;
       if (const std::string differs = difference(yes[r], no[r]); !differs.empty())
         return refused(scope, node,
                        "a condition that is not a constant, and branches of different " + differs +
                            "; give the inputs that it depends on");
     }
     for (std::size_t r = 0; r < node.results.size(); ++r)
-      if (node.results[r] >= 0) give(scope, node, r, chosen(scope, node, moved.operands[0], yes[r], no[r]));
+      if (node.results[r] >= 0 && scope.to[std::size_t(node.results[r])] == -1)
+        give(scope, node, r, chosen(scope, node, moved.operands[0], yes[r], no[r]));
+  }
+
+  // Whether result `r` is one of two values of different extents along one axis, which has as many rows as the longer
+  // and says how many count (operators/counted.cpp). Nothing but the model's user may take it.
+  bool choose_rows(Scope& scope, const Node& node, std::size_t r, int condition, int yes, int no) {
+    const int value = node.results[r];
+    if (is_sequence(yes) || is_sequence(no) || !scope.is_model() || is_taken(scope.graph, value)) return false;
+    const Value a = result_.values[std::size_t(yes)], b = result_.values[std::size_t(no)];
+    if (!a.shape || !b.shape || *a.type != *b.type || a.shape->size() != b.shape->size()) return false;
+    const auto [one, other] = std::mismatch(a.shape->begin(), a.shape->end(), b.shape->begin());
+    if (one == a.shape->end() || !std::equal(one + 1, a.shape->end(), other + 1) || *one == 0 || *other == 0)
+      return false;
+    const std::int64_t axis = one - a.shape->begin(), most = std::max(*one, *other);
+    const auto extended = [&](int part, std::int64_t extent) {
+      std::vector<std::int64_t> rows;
+      for (std::int64_t row = 0; row < most; ++row) rows.push_back(std::min(row, extent - 1));
+      return extent == most ? part
+                            : made(scope, node, "Gather", {{"axis", axis}}, {part, constant(known_vector(rows))});
+    };
+    const auto number = [&](std::int64_t extent) { return constant(known(DType::i64, {}, std::span(&extent, 1))); };
+    give(scope, node, r, chosen(scope, node, condition, extended(yes, *one), extended(no, *other)));
+    add_count(scope, value, chosen(scope, node, condition, number(*one), number(*other)));
+    return true;
+  }
+
+  static bool is_taken(const Graph& graph, int value) {
+    return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const Node& node) {
+      return std::find(node.operands.begin(), node.operands.end(), value) != node.operands.end();
+    });
   }
 
   std::vector<int> results_of_branch(const Scope& scope, const Node& node, const std::string& attribute) {
@@ -403,9 +434,10 @@ class Folder {
     bool goes_on = true;
     int running = -1;
     bool is_count_open = false;  // `running` has decided about a round
+    int count = -1;              // of the rounds, if that is open
     bool is_open = false;        // something is not supported, which is named elsewhere
     std::vector<int> states;
-    std::vector<std::vector<int>> stacked;  // by result: of each round
+    std::vector<std::vector<int>> stacked;  // by result: of each round; of those after the last one, what that gave
   };
 
   // A loop of a known number of rounds is written out. A round takes its number, the condition and the state, and gives
@@ -443,9 +475,12 @@ class Folder {
       if (!reason.empty()) return refused(scope, node, reason);
       if (rounds.is_open) return leave_open(scope, node);
     }
-    for (std::size_t r = 0; r < node.results.size(); ++r) {
-      if (node.results[r] >= 0 && r >= states && rounds.is_count_open)
-        return refused(scope, node, "a number of rounds that depends on data, whose results are stacked");
+    for (std::size_t r = states; r < node.results.size(); ++r) {
+      if (node.results[r] < 0 || !rounds.is_count_open) continue;
+      if (!scope.is_model() || is_taken(scope.graph, node.results[r]))
+        return refused(scope, node,
+                       "a number of rounds that depends on data, whose results are stacked for other nodes");
+      add_count(scope, node.results[r], named(rounds.count, "count"));
     }
     std::vector<int> given = given_to_round(0);
     given.insert(given.end(), rounds.states.begin(), rounds.states.end());
@@ -478,10 +513,20 @@ class Folder {
           return "a number of rounds that depends on data, and states of different " + differs;
       state = rounds.running < 0 ? next : chosen(scope, node, rounds.running, next, state);
     }
-    for (std::size_t s = 0; s < rounds.stacked.size(); ++s)
-      rounds.stacked[s].push_back(outputs[1 + rounds.states.size() + s]);
+    for (std::size_t s = 0; s < rounds.stacked.size(); ++s) {
+      int part = outputs[1 + rounds.states.size() + s];
+      if (rounds.running >= 0 && !rounds.stacked[s].empty()) {
+        if (const std::string differs = difference(rounds.stacked[s].back(), part); !differs.empty())
+          return "a number of rounds that depends on data, and results of different " + differs;
+        part = chosen(scope, node, rounds.running, part, rounds.stacked[s].back());
+      }
+      rounds.stacked[s].push_back(part);
+    }
     rounds.is_count_open = rounds.is_count_open || rounds.running >= 0;
+    const auto number = [&](std::int64_t one) { return constant(known(DType::i64, {}, std::span(&one, 1))); };
+    const int before = rounds.count >= 0 ? rounds.count : number(rounds.done);
     ++rounds.done;
+    if (rounds.running >= 0) rounds.count = chosen(scope, node, rounds.running, number(rounds.done), before);
     if (condition.known) {
       rounds.goes_on = condition.known->number(0) != 0;
       return "";
@@ -847,21 +892,32 @@ class Folder {
     return outputs;
   }
 
-  void compose(Scope& scope, const Node& node, const Node& moved) {
+  // Whether other operators compute the node.
+  bool compose(Scope& scope, const Node& node, const Node& moved) {
     const auto operands = operands_of(result_, moved);
-    if (!operands) return leave_open(scope, node);
+    if (!operands || !is_composed(scope.graph, node, *operands)) return false;
     const auto body = body_of(scope.graph, node, *operands, place_);
-    if (!body) return refused(scope, node, body.reason().text, moved.operands);
+    if (!body) {
+      refused(scope, node, body.reason().text, moved.operands);
+      return true;
+    }
     const std::vector<int> outputs = write_out(scope, node, moved.operands, *body);
     const int before = results_before_count(node.operation);
-    if (before >= 0 && int(outputs.size()) > before && scope.is_model()) add_count(scope, node, outputs.back());
+    const bool is_part = node.operation == "Slice";
+    if (is_part && (!scope.is_model() || is_taken(scope.graph, node.results.front()))) {
+      refused(scope, node, fmt::format("for other nodes, a place {}", not_constant), moved.operands);
+      return true;
+    }
+    const auto first = std::find_if(node.results.begin(), node.results.end(), [](int result) { return result >= 0; });
+    if (before >= 0 && int(outputs.size()) > before && scope.is_model() && first != node.results.end())
+      add_count(scope, *first, outputs.back());
+    return true;
   }
 
-  // How many rows of the node's results count is an output of its own.
-  void add_count(const Scope& scope, const Node& node, int count) {
+  // How many rows of a value of the model count is an output of its own.
+  void add_count(const Scope& scope, int value, int count) {
     if (result_.values[std::size_t(count)].known) return;
-    const auto first = std::find_if(node.results.begin(), node.results.end(), [](int result) { return result >= 0; });
-    result_.values[std::size_t(count)].name = scope.graph.values[std::size_t(*first)].name + ".count";
+    result_.values[std::size_t(count)].name = scope.graph.values[std::size_t(value)].name + ".count";
     counts_.push_back(count);
   }
 

@@ -226,6 +226,70 @@ Graph with_numbers(Graph graph, const Numbers& numbers, std::string_view place) 
   return with_constants(std::move(graph), all, place);
 }
 
+namespace {
+
+class Functional {
+ public:
+  Functional(const Functions& functions, std::string_view place) : functions_(functions), place_(place) {}
+
+  void take(Graph& graph) {
+    for (Node& node : graph.nodes) {
+      operations_.push_back(node.operation);
+      for (auto& [name, attribute] : node.attributes)
+        if (auto* const inner = std::get_if<std::shared_ptr<const Graph>>(&attribute)) *inner = taken(**inner);
+      if (node.body) node.body = taken(*node.body);
+      if (const auto function = functions_.find(node.operation); function != functions_.end())
+        take(graph, node, function->second);
+    }
+  }
+
+  void check() const {
+    for (const auto& [operation, function] : functions_)
+      if (!attributes_.contains(operation))
+        throw base::UserError(place_, fmt::format("no node is a '{}', which function '{}' is to compute{}", operation,
+                                                  function.function, base::did_you_mean(operation, operations_)));
+  }
+
+ private:
+  std::shared_ptr<const Graph> taken(Graph graph) {
+    take(graph);
+    return std::make_shared<const Graph>(std::move(graph));
+  }
+
+  void take(const Graph& graph, Node& node, const codegen::Foreign& function) {
+    const auto fail = [&](const std::string& what) {
+      throw base::UserError(place_, fmt::format("{}: {}", label(graph, node), what));
+    };
+    const auto [first, is_new] = attributes_.try_emplace(node.operation, node.attributes);
+    if (!is_new && first->second != node.attributes)
+      fail("has other attributes than one before, and the function that computes both gets none of them");
+    if (node.results.size() != 1 || node.results[0] < 0) fail("a function computes one result");
+    const Value& result = graph.values[std::size_t(node.results[0])];
+    if (!result.type || !result.shape)
+      fail(
+          fmt::format("the file does not say the type and shape of {}, which a function computes; write them there "
+                      "(value_info)",
+                      in_quotes(result.name)));
+    node.attributes = {{"shape", *result.shape}, {"type", std::string(codegen::name_of(*result.type))}};
+    node.body = nullptr;
+    node.foreign = std::make_shared<const codegen::Foreign>(function);
+  }
+
+  const Functions& functions_;
+  const std::string_view place_;
+  std::map<std::string, std::map<std::string, Attribute>> attributes_;  // by operation that is found
+  std::vector<std::string> operations_;
+};
+
+}  // namespace
+
+Graph with_functions(Graph graph, const Functions& functions, std::string_view place) {
+  Functional all(functions, place);
+  all.take(graph);
+  all.check();
+  return graph;
+}
+
 std::string to_text(const Graph& graph) {
   std::string text;
   const auto line = [&](std::string_view head, int value) {

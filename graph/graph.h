@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "codegen/expression/foreign.h"
 #include "graph/array.h"
 
 namespace graft::graph {
@@ -26,7 +27,7 @@ struct Value {
   enum class Origin { input, constant, computed, outer };
   std::string name;
   Origin origin = Origin::computed;
-  // What is not known yet: of computed values all until they are folded.
+  // What is not known yet: of computed values until they are folded all that a file does not say.
   std::optional<DType> type = {};
   std::optional<Shape> shape = {};
   Known known = nullptr;  // of a constant, and of an input without elements
@@ -43,6 +44,8 @@ struct Node {
   // What a function that the file defines computes of its operands.
   std::shared_ptr<const Graph> body = nullptr;
   int version = 0;  // of ONNX's operators; 0: that of its graph
+  // A user's function that computes it, whatever the operation: without types and numbers, which follow from operands.
+  std::shared_ptr<const codegen::Foreign> foreign = nullptr;
 };
 
 struct Graph {
@@ -73,6 +76,12 @@ Graph with_constants(Graph graph, const std::map<std::string, Known>& numbers, s
 // shape is open, and numbers that its type does not hold.
 using Numbers = std::map<std::string, std::vector<double>>;
 Graph with_numbers(Graph graph, const Numbers& numbers, std::string_view place);
+
+// Nodes of these operations are computed by a user's functions (without types and numbers), in graphs within nodes,
+// too. UserError for an operation that no node has, for several results, or a result whose shape the file does not say,
+// and for nodes of one operation with different attributes, which a function does not get.
+using Functions = std::map<std::string, codegen::Foreign>;
+Graph with_functions(Graph graph, const Functions& functions, std::string_view place);
 
 // For people: inputs, constants, a line for each node, outputs.
 std::string to_text(const Graph& graph);

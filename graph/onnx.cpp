@@ -300,6 +300,7 @@ class Reader {
     std::vector<std::string_view> node_bytes;
     std::vector<Declared> inputs;
     std::vector<std::string> outputs;
+    std::vector<Declared> computed;
     Field field;
     for (Fields fields(bytes); next(fields, field);) {
       switch (field.number) {
@@ -323,10 +324,11 @@ class Reader {
           inputs.push_back(declared(field.as_bytes()));
           break;
         case 12:
-          outputs.push_back(declared(field.as_bytes()).name);
+          computed.push_back(declared(field.as_bytes()));
+          outputs.push_back(computed.back().name);
           break;
         case 13:
-          (void)declared(field.as_bytes());
+          computed.push_back(declared(field.as_bytes()));
           break;
         case 15:
           fail("has sparse tensors, which are not read; store them as plain ones");
@@ -342,6 +344,7 @@ class Reader {
     }
     if (depth == 0) give_shapes(graph, inputs);
     add_nodes(graph, node_bytes, value_of, depth);
+    for (const Declared& each : computed) note_shape(graph, value_of, each);
     for (const std::string& output : outputs) graph.outputs.push_back(value_of(output));
     for (const std::vector<int>* ends : {&graph.inputs, &graph.outputs})
       for (const int end : *ends)
@@ -664,6 +667,23 @@ class Reader {
 
   void note_type(const std::string& name, std::int64_t type) {
     if (is_boolean(type) || is_wider_here(type) || type == uint64) types_.emplace(name, type);
+  }
+
+  // What the file says of a value that nodes compute, if it says all.
+  void note_shape(Graph& graph, const Names& value_of, const Declared& declared) const {
+    const auto known = value_of.by_name.find(declared.name);
+    if (known == value_of.by_name.end() || !declared.has_shape) return;
+    Value& value = graph.values[std::size_t(known->second)];
+    Shape shape;
+    for (const Dimension& dimension : declared.dimensions) {
+      const auto given = shapes_.find(dimension.name);
+      const bool is_given = dimension.extent < 0 && given != shapes_.end() && given->second.size() == 1;
+      shape.push_back(is_given ? given->second.front() : dimension.extent);
+      if (shape.back() < 0) return;
+    }
+    if (value.origin != Value::Origin::computed || elements_of(shape) < 0) return;
+    value.type = type_of_onnx(declared.type);
+    value.shape = std::move(shape);
   }
 
   // Shapes and types of the model's inputs, by the file and by what is given.

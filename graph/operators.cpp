@@ -23,7 +23,7 @@ const std::map<std::string_view, Row>& table() {
     for (const auto part :
          {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows, movement_rows, shape_rows,
           selection_rows, resize_rows, recurrent_rows, quantised_rows, composed_rows, attention_rows,
-          quantised_composed_rows, sampling_rows, signal_rows, counted_rows})
+          quantised_composed_rows, sampling_rows, signal_rows, counted_rows, random_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();
@@ -113,7 +113,7 @@ Graph written_out(const Row& row, const Graph& graph, const Node& node, const Op
 template <class T, class Use>
 base::Result<T> by_row(const Graph& graph, const Node& node, const Operands& operands, std::string_view place,
                        const Use& use) {
-  const auto row = table().find(node.operation);
+  const auto row = table().find(node.foreign ? "graft.Function" : node.operation);
   if (row == table().end()) return base::Reason{why_not_known(node.operation)};
   try {
     check(row->second, graph, node, operands);
@@ -132,9 +132,10 @@ base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& nod
   return by_row<Meaning>(graph, node, operands, place, meaning_of);
 }
 
-bool is_composed(const std::string& operation) {
-  const auto row = table().find(operation);
-  return row != table().end() && row->second.body;
+bool is_composed(const Graph& graph, const Node& node, const Operands& operands) {
+  const auto row = table().find(node.operation);
+  if (node.foreign || row == table().end() || !row->second.body) return false;
+  return !row->second.needs_body || row->second.needs_body(Call(node, operands, version_of(graph, node)));
 }
 
 int results_before_count(const std::string& operation) {

@@ -46,7 +46,7 @@ base::Result<std::vector<Result>> results_of(const Graph& graph, const Node& nod
 
 // Operators that others compute have a graph in place of results: for a node with these operands, which are its inputs.
 // Reasons and errors as above.
-bool is_composed(const std::string& operation);
+bool is_composed(const Graph& graph, const Node& node, const Operands& operands);
 // The number of results before a further one that says how many of their rows count; -1: there is none.
 int results_before_count(const std::string& operation);
 base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place);

@@ -24,6 +24,7 @@
 #include "codegen/expression/workload.h"
 #include "graph/operators.h"
 #include "study/flows/explained.h"
+#include "study/flows/user_function.h"
 
 namespace graft::cli {
 namespace {
@@ -154,7 +155,7 @@ int inspect_network(const InspectFlags& flags, Session& session) {
   out.table(table);
   out.line("\n" + nodes_text(planned));
   for (const graph::Plan::Kernel& kernel : read.plan.kernels)
-    if (kernel.foreign) out.line(fmt::format("not tuned, a function of graft: {}", kernel.label));
+    if (kernel.foreign) out.line(fmt::format("not tuned, {}: {}", study::origin_of(*kernel.foreign), kernel.label));
   out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once", planned.arena_bytes,
                        planned.peak_bytes));
   const std::size_t fusions = fusions_of(read, platform.target);

@@ -16,6 +16,7 @@
 #include "cli/report/html.h"
 #include "cli/report/roofline.h"
 #include "cli/texts.h"
+#include "study/flows/user_function.h"
 #include "study/knowledge/answer.h"
 
 namespace graft::cli {
@@ -213,7 +214,7 @@ std::string kernel_details(const Shown& shown, std::size_t k) {
       {"work of one call", fmt::format("{} over {} of operands", count_text(work.operations, "FLOP"),
                                        base::bytes_text(std::int64_t(work.bytes)))}};
   if (!kernel.failure.empty()) facts.emplace_back("no program", kernel.failure);
-  if (kernel.foreign) facts.emplace_back("not tuned", "a function of graft: no loops over indices say it");
+  if (kernel.foreign) facts.emplace_back("not tuned", study::origin_of(*kernel.foreign));
   std::string commands, schedule;
   if (kernel.answer) {
     facts.emplace_back("found", fmt::format("{} by graft {}, {} trials", kernel.answer->date, kernel.answer->graft,

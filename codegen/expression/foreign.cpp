@@ -69,14 +69,36 @@ const Function* function_named(const std::string& name) {
   return found == std::end(functions) ? nullptr : found;
 }
 
+// Of a user's function: by the shapes of its tensors.
+std::optional<Sizes> sizes_by_shapes(const Foreign& foreign) {
+  const Numbers& n = foreign.numbers;
+  if (n.empty() || n[0] < 2 || n[0] != std::int64_t(foreign.types.size())) return std::nullopt;
+  std::vector<std::pair<DType, double>> tensors;
+  std::size_t at = 1;
+  for (const DType type : foreign.types) {
+    if (at >= n.size() || n[at] > std::int64_t(n.size() - at - 1)) return std::nullopt;
+    double elements = 1;
+    for (const std::size_t end = at + 1 + std::size_t(n[at]); ++at < end;) elements *= double(n[at]);
+    tensors.emplace_back(type, elements);
+  }
+  if (at != n.size()) return std::nullopt;
+  const double result = tensors.back().second;
+  tensors.pop_back();
+  return Sizes{std::move(tensors), result};
+}
+
 }  // namespace
 
 base::Result<Computation> computation_of(const Foreign& foreign) {
-  const Function* const function = function_named(foreign.function);
-  if (function == nullptr) return base::Reason{fmt::format("'{}' is not a function of graft", foreign.function)};
+  const bool is_own = foreign.code.empty();
+  const Function* const function = is_own ? function_named(foreign.function) : nullptr;
+  if (is_own && function == nullptr)
+    return base::Reason{fmt::format("'{}' is not a function of graft", foreign.function)};
   const bool are_extents =
       std::all_of(foreign.numbers.begin(), foreign.numbers.end(), [](std::int64_t number) { return number >= 0; });
-  const std::optional<Sizes> sizes = are_extents ? function->sizes(foreign.numbers) : std::nullopt;
+  const std::optional<Sizes> sizes = !are_extents ? std::nullopt
+                                     : is_own     ? function->sizes(foreign.numbers)
+                                                  : sizes_by_shapes(foreign);
   const auto fits = [](double elements) { return elements >= 1 && elements <= double(most_elements); };
   if (!sizes || !fits(sizes->result) ||
       !std::all_of(sizes->operands.begin(), sizes->operands.end(), [&](const auto& each) { return fits(each.second); }))
@@ -85,12 +107,14 @@ base::Result<Computation> computation_of(const Foreign& foreign) {
   for (std::size_t o = 0; o < sizes->operands.size(); ++o)
     text += fmt::format("input x{}[{}] : {}; ", o, std::int64_t(sizes->operands[o].second),
                         name_of(sizes->operands[o].first));
-  text += fmt::format("output y[i0] : i64 = 0 where i0={}", std::int64_t(sizes->result));
+  text += fmt::format("output y[i0] : {} = 0 where i0={}", name_of(is_own ? DType::i64 : foreign.types.back()),
+                      std::int64_t(sizes->result));
   return parse_computation(text, {}, DType::f32, foreign.function);
 }
 
 Elements evaluated(const Foreign& foreign, const Computation& computation, const std::vector<Elements>& operands) {
   const std::size_t y = std::size_t(computation.tensor_named("y"));
+  if (!foreign.code.empty()) return Elements(computation.tensors[y].dtype, foreign.run(foreign, computation, operands));
   std::vector<std::string> bytes;
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     const Tensor& tensor = computation.tensors[t];

@@ -1,8 +1,9 @@
-// Kernels that no index expression says: functions of codegen/deployed/graft_foreign.h on whole tensors. They are right
-// but not tuned.
+// Kernels that no index expression says: functions of codegen/deployed/graft_foreign.h, or of a user, on whole tensors.
+// They are right but not tuned.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,17 @@ namespace graft::codegen {
 struct Foreign {
   std::string function;               // "graft_unique"
   std::vector<std::int64_t> numbers;  // its `n`
-  bool operator==(const Foreign&) const = default;
+  // Of a user's function, else empty: its code as LLVM's text without a target, and the types of the operands and then
+  // the result, whose shapes are `numbers`: how many tensors there are, and of each the rank and the extents.
+  std::string code = {};
+  std::vector<DType> types = {};
+  // What a user's function gives on this machine, as it stores it.
+  using Run = std::function<std::string(const Foreign& foreign, const Computation& computation,
+                                        const std::vector<Elements>& operands)>;
+  Run run = nullptr;
+  bool operator==(const Foreign& other) const {
+    return function == other.function && numbers == other.numbers && code == other.code && types == other.types;
+  }
 };
 
 // A computation that declares its operands x0, x1, ... and its result y, all of one dimension; its expression is a

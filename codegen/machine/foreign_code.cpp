@@ -23,7 +23,8 @@ std::string text_of(const Foreign& foreign, const std::string& symbol) {
       "define void @{3}_prepare(ptr %buffers, ptr %prepared, ptr %scratch) {{\n  ret void\n}}\n"
       "define void @{3}_run(ptr %buffers, ptr %prepared, ptr %scratch, ptr %parallel_for, ptr %context) {{\n"
       "  call void @{4}(ptr %buffers, ptr @graft_numbers)\n  ret void\n}}\n",
-      foreign_code_text(), foreign.numbers.size(), numbers, symbol, foreign.function);
+      foreign.code.empty() ? foreign_code_text() : foreign.code, foreign.numbers.size(), numbers, symbol,
+      foreign.function);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Functions of codegen/deployed/graft_foreign.h as kernels of a target: their code is LLVM's, as clang made it of the C
-// when graft was built.
+// Functions that no index expression says as kernels of a target: their code is LLVM's, as clang made it of the C, of
+// graft's own (codegen/deployed/graft_foreign.h) when graft was built.
 #pragma once
 
 #include <string>

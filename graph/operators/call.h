@@ -28,6 +28,8 @@ class Call {
  public:
   Call(const Node& node, const Operands& operands, int version) : node_(node), operands_(operands), version_(version) {}
 
+  const std::string& name() const { return node_.name; }  // of the node
+  const codegen::Foreign* function() const { return node_.foreign.get(); }
   int version() const { return version_; }
   int operands() const { return int(operands_.size()); }
   int results() const { return int(node_.results.size()); }
@@ -94,7 +96,8 @@ class Expression {
   // An operand of one element; Malformed if it has others.
   std::string scalar(int number);
   void literal(std::string_view tensor, DType type, const Shape& shape, const std::vector<double>& numbers);
-  // tensor[axes | reduced] combine value; over nothing it is 0, or infinity for minima. The tensor "y" is the output. With `element` it writes that instead.
+  // tensor[axes | reduced] combine value; over nothing it is 0, or infinity for minima. The tensor "y" is the output.
+  // With `element` it writes that instead.
   void stage(std::string_view tensor, DType type, const Axes& axes, std::string_view value,
              std::string_view combine = "=", const Axes& reduced = {}, const Index& element = {});
   // What the stages until here make, the last of which wrote y. Known if it has no elements, whatever they read.
@@ -125,10 +128,11 @@ struct Row {
   std::string_view name;
   int least = 1, most = 1;  // operands; -1: any number
   std::string attributes;   // that are known, separated by spaces
-  // One of them: what computes the results, or other operators that do (body.h).
+  // What computes the results, or other operators that do (body.h): if there are both, those where `needs_body`.
   std::function<Meaning(const Call& call)> meaning = nullptr;
   std::function<Graph(const Call& call)> body = nullptr;
   int results = -1;  // of a body that may have one more: how many of the others' rows count (counted.cpp)
+  bool (*needs_body)(const Call& call) = nullptr;
 };
 std::vector<Row> element_wise_rows();
 std::vector<Row> product_rows();
@@ -147,5 +151,6 @@ std::vector<Row> quantised_composed_rows();
 std::vector<Row> sampling_rows();
 std::vector<Row> signal_rows();
 std::vector<Row> counted_rows();
+std::vector<Row> random_rows();
 
 }  // namespace graft::graph

@@ -15,9 +15,7 @@ using List = std::vector<std::int64_t>;
 constexpr std::int64_t header = 8;   // of results of foreign functions: the number of rows, and what aligns them
 constexpr std::int64_t boolean = 9;  // of ONNX's types
 
-// What a foreign function gives for these operands: the attributes name it and its numbers.
-Meaning foreign(const Call& call) {
-  const codegen::Foreign foreign{call.text("function", ""), call.list("numbers").value_or(List())};
+Meaning result_of(const Call& call, const codegen::Foreign& foreign, const std::optional<Shape>& shape = {}) {
   auto computation = codegen::computation_of(foreign);
   if (!computation) throw Unsupported{computation.reason().text};
   const auto& tensors = computation->tensors;
@@ -26,10 +24,30 @@ Meaning foreign(const Call& call) {
     if (call.type(o) != tensors[std::size_t(o)].dtype ||
         elements_of(call.shape(o)) != tensors[std::size_t(o)].elements())
       throw Malformed{fmt::format("operand {} is not what the function takes", o)};
-  Result result{.type = tensors.back().dtype, .shape = tensors.back().shape};
+  Result result{.type = tensors.back().dtype, .shape = shape.value_or(tensors.back().shape)};
   result.computation = std::move(computation).value();
   result.foreign = std::make_shared<const codegen::Foreign>(foreign);
   return {std::move(result)};
+}
+
+// What a foreign function gives for these operands: the attributes name it and its numbers.
+Meaning foreign(const Call& call) {
+  return result_of(call, {call.text("function", ""), call.list("numbers").value_or(List())});
+}
+
+// The same of a user's function: the attributes say what its result is.
+Meaning function_of_user(const Call& call) {
+  codegen::Foreign foreign = *call.function();
+  foreign.numbers = {call.operands() + 1};
+  const auto add = [&](DType type, const Shape& shape) {
+    foreign.types.push_back(type);
+    foreign.numbers.push_back(std::int64_t(shape.size()));
+    foreign.numbers.insert(foreign.numbers.end(), shape.begin(), shape.end());
+  };
+  for (int o = 0; o < call.operands(); ++o) add(call.type(o), call.shape(o));
+  const Shape shape = call.list("shape").value_or(Shape());
+  add(codegen::dtype_of(call.text("type", "")).value(), shape);
+  return result_of(call, foreign, shape);
 }
 
 Part called(Body& body, const char* function, const std::vector<Part>& operands, List numbers) {
@@ -194,6 +212,7 @@ Row counted(std::string_view name, int least, int most, std::string attributes, 
 std::vector<Row> counted_rows() {
   return {
       {"graft.Foreign", 1, -1, "function numbers", foreign},
+      {"graft.Function", 1, -1, "shape type", function_of_user},
       counted("NonMaxSuppression", 2, 5, "center_point_box", 1, suppressed),
       counted("NonZero", 1, 1, "", 1, not_zero),
       counted("Compress", 2, 2, "axis", 1, compressed),

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "graph/operators/call.h"
+#include "graph/operators/body.h"
 
 namespace graft::graph {
 namespace {
@@ -237,6 +237,44 @@ Meaning slice(const Call& call) {
 }
 
 // Dimension by dimension, a stage for each that is padded otherwise than by a number.
+bool is_open(const Call& call) {
+  return call.version() >= 10 && ((call.has(1) && !call.is_known(1)) || (call.has(2) && !call.is_known(2)));
+}
+
+// Of places that only a run knows, along one axis: as many rows as there can be, and how many count (counted.cpp).
+Graph sliced_by_run(const Call& call) {
+  const auto axes = call.list("axes", 3, 10).value_or(std::vector<std::int64_t>{0});
+  const std::int64_t step = call.has(4) ? call.integers(4).front() : 1;
+  if (axes.size() != 1 || elements_of(call.shape(1)) != 1 || elements_of(call.shape(2)) != 1)
+    throw Unsupported{fmt::format("operand {} {}, along several axes", call.is_known(1) ? 2 : 1, not_constant)};
+  const int axis = call.axis(axes.front(), call.rank(0));
+  const std::int64_t extent = call.shape(0)[std::size_t(axis)];
+  if (step == 0 || std::abs(step) > extent) throw Unsupported{"a step of no row or more than all"};
+  Body body(call);
+  const auto number = [&](std::int64_t one) { return body.integers({one}); };
+  const auto limited = [&](Part x, Part least, Part most) {
+    return body.node("Min", {body.node("Max", {x, least}), most});
+  };
+  const auto place = [&](int operand, std::int64_t least, std::int64_t most) {
+    // No sum of it overflows.
+    const Part at = limited(body.reshaped(body.cast(body.operand(operand), DType::i64), {1}), number(-extent - 1),
+                            number(extent + 1));
+    const Part counted = body.node("Where", {body.node("Less", {at, number(0)}), at + number(extent), at});
+    return limited(counted, number(least), number(most));
+  };
+  const Part begin = step > 0 ? place(1, 0, extent) : place(1, 0, extent - 1),
+             end = step > 0 ? place(2, 0, extent) : place(2, -1, extent - 1),
+             length = step > 0 ? end - begin : begin - end;
+  const std::int64_t each = std::abs(step), rows = (extent + each - 1) / each;
+  const Part count = body.node("Max", {(length + number(each - 1)) / number(each), number(0)});
+  std::vector<std::int64_t> all(std::size_t(rows), 0);
+  std::iota(all.begin(), all.end(), 0);
+  const Part row = body.node("Min", {body.integers(all), body.node("Max", {count - number(1), number(0)})});
+  const Part at = limited(begin + row * number(step), number(0), number(extent - 1));
+  const Part y = body.node("Gather", {body.operand(0), at}, {{"axis", std::int64_t(axis)}});
+  return std::move(body).results({y, body.reshaped(count, {})});
+}
+
 Meaning pad(const Call& call) {
   const auto given = call.list(call.version() < 2 ? "paddings" : "pads", 1, 11);
   const std::int64_t rank = call.rank(0);
@@ -543,7 +581,7 @@ std::vector<Row> movement_rows() {
       {"Tile", 2, 2, "", tile},
       {"Concat", 1, -1, "axis", concatenation},
       {"Split", 1, 2, "axis num_outputs split", split},
-      {"Slice", 1, 5, "axes ends starts", slice},
+      {"Slice", 1, 5, "axes ends starts", slice, sliced_by_run, 1, is_open},
       {"Pad", 1, 4, "mode pads value", pad},
       {"Gather", 2, 2, "axis", gather},
       {"GatherND", 2, 2, "batch_dims", gather_in_several},

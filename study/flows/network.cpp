@@ -19,6 +19,7 @@
 #include "study/flows/compile.h"
 #include "study/flows/network_choice.h"
 #include "study/flows/network_layouts.h"
+#include "study/flows/user_function.h"
 #include "study/inputs/request.h"
 
 namespace graft::study {
@@ -395,7 +396,9 @@ codegen::DType storage_named(std::string_view name) {
 
 Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target) {
   const std::string place = model.string();
-  const graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
+  graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
+  if (!options.functions.empty())
+    read = graph::with_functions(std::move(read), read_functions(options.functions), place);
   Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
   network.plan = graph::planned(network.graph, target, place, options.storage);
   return network;
@@ -497,6 +500,8 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   for (const auto& [name, numbers] : document.at("constants").as_map())
     for (std::vector<double>& all = out.options.constants[name]; const base::Document& number : numbers.as_list())
       all.push_back(number.as_number());
+  if (const base::Document* const functions = document.find("functions"))
+    for (const base::Document& each : functions->as_list()) out.options.functions.push_back(each.as_string());
   if (const base::Document* const storage = document.find("storage"))
     out.options.storage = storage_named(storage->as_string());
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
@@ -520,10 +525,7 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     if (const base::Document* const first = each.find("first_seconds")) kernel.first_seconds = first->as_number();
     if (const base::Document* const failure = each.find("failure")) kernel.failure = failure->as_string();
     if (const base::Document* const foreign = each.find("foreign")) {
-      codegen::Foreign function{foreign->at("function").as_string(), {}};
-      for (const base::Document& number : foreign->at("numbers").as_list())
-        function.numbers.push_back(number.as_integer());
-      kernel.foreign = std::make_shared<const codegen::Foreign>(std::move(function));
+      kernel.foreign = std::make_shared<const codegen::Foreign>(foreign_from(*foreign));
       if (const base::Document* const seconds = each.find("seconds")) kernel.foreign_seconds = seconds->as_number();
     }
     if (const base::Document* const answer = each.find("answer")) kernel.answer = known_answer_from(*answer);
@@ -550,10 +552,7 @@ base::Document to_document(const TunedNetwork& network) {
                               .set("trials", kernel.trials);
     if (kernel.answer) each.set("seconds", datasets::seconds_of(kernel.answer->measurement));
     if (kernel.foreign) {
-      base::Document numbers = base::Document::list();
-      for (const std::int64_t number : kernel.foreign->numbers) numbers.push(number);
-      each.set("foreign",
-               base::Document::map().set("function", kernel.foreign->function).set("numbers", std::move(numbers)));
+      each.set("foreign", to_document(*kernel.foreign));
       if (kernel.foreign_seconds) each.set("seconds", *kernel.foreign_seconds);
     }
     if (kernel.first_seconds) each.set("first_seconds", *kernel.first_seconds);
@@ -570,6 +569,11 @@ base::Document to_document(const TunedNetwork& network) {
       .set("constants", constants_document(network.options.constants))
       .set("platform", network.platform.name)
       .set("source", tasks::source_of(network.platform));
+  if (!network.options.functions.empty()) {
+    base::Document functions = base::Document::list();
+    for (const std::string& each : network.options.functions) functions.push(each);
+    out.set("functions", std::move(functions));
+  }
   if (network.options.storage != codegen::DType::f32)
     out.set("storage", std::string(codegen::name_of(network.options.storage)));
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);

@@ -50,6 +50,8 @@ struct NetworkOptions {
   // How numbers of single precision between kernels, and weights, are stored: f16 and bf16 take half of the memory and
   // are rounded where they are stored; sums stay in f32, inputs and outputs as they are.
   codegen::DType storage = codegen::DType::f32;
+  // What computes nodes in place of graft, each "Operation=function:FILE" (user_function.h).
+  std::vector<std::string> functions = {};
   bool operator==(const NetworkOptions&) const = default;
 };
 

@@ -85,6 +85,22 @@ TEST(Counted, BoxesThatAreLeftAndTheirCorners) {
   EXPECT_EQ(none[2], Elements{0});
 }
 
+// Slices whose places only a run knows: from the end and beyond it, backwards, and none.
+TEST(Counted, PartsBetweenPlacesOfARun) {
+  const auto between = [](double begin, double end, std::int64_t step) {
+    GraphFile made;
+    made.input("x", {2, 4}).input("begin", {1}, file::i64).input("end", {1}, file::i64);
+    made.integers("axis", {1}, {1}).integers("step", {1}, {step});
+    made.node("Slice", {"x", "begin", "end", "axis", "step"}, {"y"}).output("y");
+    return outputs_of(made, {{"x", Elements{1, 2, 3, 4, 5, 6, 7, 8}}, {"begin", {begin}}, {"end", {end}}});
+  };
+  EXPECT_EQ(between(1, 3, 1), (std::vector<Elements>{{2, 3, 3, 3, 6, 7, 7, 7}, {2}}));
+  EXPECT_EQ(between(-3, 9e15, 1), (std::vector<Elements>{{2, 3, 4, 4, 6, 7, 8, 8}, {3}}));
+  EXPECT_EQ(between(0, 4, 3), (std::vector<Elements>{{1, 4, 5, 8}, {2}}));
+  EXPECT_EQ(between(9, -9, -2), (std::vector<Elements>{{4, 2, 8, 6}, {2}}));
+  EXPECT_EQ(between(3, 1, 1)[1], Elements{0});
+}
+
 // Along any axis, of more elements than are compared with each other.
 TEST(Counted, TheLargestOfManyElements) {
   GraphFile made;

@@ -222,11 +222,11 @@ TEST(Fold, LoopsThatAreNotKnownAreRefusedByName) {
 TEST(Fold, RefusalsNameTheInputsToGive) {
   file::GraphFile small, large;
   small.input("x", Shape{3, 10}).input("s", Shape{1}, file::i64).integers("e", {1}, {9});
-  small.node("Neg", {"s"}, {"n"}).node("Slice", {"x", "n", "e"}, {"y"}).output("y");
-  EXPECT_EQ(
-      refusal([&] { return folded_file(small); }),
-      "m.onnx: 1 node cannot be computed: 1 x 'Slice': operand 1 that is not a constant, as node 1 (Slice), which "
-      "follows from input 's' (make it a constant, or cut the model before the node)");
+  small.node("Neg", {"s"}, {"n"}).node("Slice", {"x", "n", "e"}, {"y"}).node("Neg", {"y"}, {"z"}).output("z");
+  EXPECT_EQ(refusal([&] { return folded_file(small); }),
+            "m.onnx: 1 node cannot be computed: 1 x 'Slice': for other nodes, a place that is not a constant, as node "
+            "1 (Slice), which "
+            "follows from input 's' (make it a constant, or cut the model before the node)");
   large.input("x", Shape{300}, file::i64).input("v", Shape{1}).node("Expand", {"v", "x"}, {"y"}).output("y");
   EXPECT_TRUE(contains(refusal([&] { return folded_file(large); }),
                        "which follows from input 'x' (cut the model before the node)"));
@@ -268,8 +268,17 @@ TEST(Fold, LoopsMayEndWhenARunSaysSo) {
   EXPECT_EQ(result(1, 2, 1, 2), (Elements{4, 8}));
   EXPECT_EQ(result(1, 2, 0, 8), (Elements{1, 2}));
   EXPECT_EQ(result(50, 2, 1, 8), (Elements{100, 4}));
-  EXPECT_TRUE(contains(refusal([&] { return folded_file(doubled(8, true)); }),
-                       "a number of rounds that depends on data, whose results are stacked"));
+  // As many rows as there may be, and how many count; behind the last one it is repeated.
+  const auto stacked = [](double a, double first) {
+    return file::results(doubled(4, true), {{"x", {a, 2}}, {"first", {first}}});
+  };
+  EXPECT_EQ(stacked(1, 1), (std::vector<Elements>{{-1, -2, -2, -4, -4, -8, -4, -8}, {3}}));
+  EXPECT_EQ(stacked(50, 1)[1], Elements{1});
+  EXPECT_EQ(stacked(1, 0)[1], Elements{0});
+  file::GraphFile taken = doubled(4, true);
+  taken.node("Relu", {"rows"}, {"z"}).output("z");
+  EXPECT_TRUE(contains(refusal([&] { return folded_file(taken); }),
+                       "a number of rounds that depends on data, whose results are stacked for other nodes"));
   EXPECT_TRUE(contains(refusal([&] { return folded_file(doubled(5000, false)); }),
                        "a number of rounds that depends on data, and may be more than 1024"));
 }
@@ -289,8 +298,17 @@ TEST(Fold, IfOfAConditionOfARunIsAChoice) {
   };
   EXPECT_EQ(file::results(choice("Neg"), {{"x", {0, 0}}, {"c", {1}}}).front(), (Elements{1, 1}));
   EXPECT_EQ(file::results(choice("Neg"), {{"x", {3, -4}}, {"c", {0}}}).front(), (Elements{-3, 4}));
+  // The longer one, and how many rows count.
+  const auto longer = [&](double condition) {
+    return file::results(choice("ReduceSum"), {{"x", {0, 1}}, {"c", {condition}}});
+  };
+  EXPECT_EQ(longer(1)[1], Elements{2});
+  EXPECT_EQ(file::results(choice("Neg"), {{"x", {0, 1}}, {"c", {1}}})[0], longer(1)[0]);
+  EXPECT_EQ(longer(0), (std::vector<Elements>{{1, 1}, {1}}));
+  file::GraphFile taken = choice("ReduceSum");
+  taken.node("Neg", {"y"}, {"z"}).output("z");
   EXPECT_EQ(
-      refusal([&] { return folded_file(choice("ReduceSum")); }),
+      refusal([&] { return folded_file(taken); }),
       "m.onnx: 1 node cannot be computed: 1 x 'If': a condition that is not a constant, and branches of different "
       "shapes ([2] and [1]); give the inputs that it depends on, as node 0 (If)");
   EXPECT_TRUE(contains(refusal([&] { return folded_file(choice("Shape")); }), "different types (f32 and i64)"));
@@ -427,7 +445,7 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   file::GraphFile graph;
   graph.input("x", Shape{1, 1, 4}).input("c", Shape{}, file::boolean);
   const std::string other = file::GraphFile().node("ReduceSum", {"x"}, {"r"}).output("r").content();
-  graph.node("Bernoulli", {"x"}, {"a"}, {}, "first").node("Bernoulli", {"a"}, {"b"}, {}, "second");
+  graph.node("CumProd", {"x"}, {"a"}, {}, "first").node("CumProd", {"a"}, {"b"}, {}, "second");
   graph.node("Relu", {"b"}, {"d"})
       .node("AveragePool", {"x"}, {"e"},
             {file::attribute("kernel_shape", List{2}), file::attribute("pads", List{-1, 0})});
@@ -435,16 +453,17 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   graph.node("If", {"c"}, {"f"},
              {file::graph_attribute("then_branch", inner), file::graph_attribute("else_branch", other)});
   graph.node("Relu", {"x"}, {"g"}, {file::attribute("slope", 1)});
-  graph.output("d").output("e").output("f").output("g");
+  graph.node("Neg", {"f"}, {"h"});
+  graph.output("d").output("e").output("h").output("g");
   EXPECT_EQ(
       refusal([&] { return folded_file(graph); }),
       "m.onnx: 5 nodes cannot be computed: 1 x 'AveragePool': pads that crop, as node 3 (AveragePool); "
-      "2 x 'Bernoulli': an operator that is not known; export the model with other operators, or cut off the part that "
+      "2 x 'CumProd': an operator that is not known; export the model with other operators, or cut off the part that "
       "has "
-      "it, as node 'first' (Bernoulli); "
+      "it, as node 'first' (CumProd); "
       "1 x 'If': a condition that is not a constant, and branches of different shapes ([1,1,4] and [1,1,1]); give the "
       "inputs that it depends on, as node 4 (If); "
-      "1 x 'Relu': attribute 'slope', as node 5 (Relu)");
+      "1 x 'Relu': attribute 'slope', as node 6 (Relu)");
 }
 
 TEST(Fold, ConstantsThatFewNumbersMakeAreLimited) {

@@ -110,6 +110,13 @@ class GraphFile {
     for (const std::int64_t extent : shape) dimensions.push_back(std::to_string(extent));
     return open_input(name, dimensions, type);
   }
+  // What a node computes.
+  GraphFile& value(std::string_view name, const Shape& shape, int type = f32) {
+    std::string extents;
+    for (const std::int64_t extent : shape) extents += bytes(1, integer(1, extent));
+    content_ += bytes(13, bytes(1, name) + bytes(2, bytes(1, integer(1, type) + bytes(2, extents))));
+    return *this;
+  }
   GraphFile& output(std::string_view name) {
     content_ += bytes(12, bytes(1, name));
     return *this;
