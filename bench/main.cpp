@@ -1,13 +1,11 @@
-// graft-bench: `graft bench ...` becomes it, so that `graft` itself loads no peer library. Its one argument is a JSON
-// object (a second one it gives itself): {"what": "kernels|compile|measure|features|predict|train|store", "json": ...,
-// "quiet": ..., "settings": one of bench/settings.h}.
+// graft-bench: `graft bench kernels` becomes it, so that `graft` itself loads no peer library. Its one argument is a
+// JSON object (a second one it gives itself): {"json": ..., "quiet": ..., "settings": KernelSettings}.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,18 +15,12 @@
 #include "base/error.h"
 #include "base/named_fields.h"
 #include "bench/blas.h"
-#include "bench/compile.h"
-#include "bench/features.h"
 #include "bench/kernels.h"
-#include "bench/measure.h"
-#include "bench/networks.h"
 #include "bench/settings.h"
-#include "bench/store.h"
 
 namespace {
 
 using namespace graft;
-using base::Document;
 
 // Variables that slow peers down, or give them other threads than they are told to use.
 constexpr const char* crippling[] = {"OPENBLAS_CORETYPE",  "OPENBLAS_L2_SIZE",   "OPENBLAS_NUM_THREADS",
@@ -63,75 +55,19 @@ std::string with_fair_peers(int count, char** arguments) {
   start_again(arguments[1], bench::openblas_core());
 }
 
-using Note = std::function<void(std::string)>;
-
-// What is asked for, and how its result is printed.
-struct Request {
-  Document settings;
-  bool json = false;
-  Note note;
-};
-
-// Prints a result, in text or as JSON; the exit code, which is that of a failure where it is not right.
-template <class Result, class Settings>
-int printed(const Result& result, const Settings& settings, const Request& request, bool right = true,
-            const char* wrong = "") {
-  fmt::print("{}", request.json ? to_document(result, settings).to_json() + "\n" : to_text(result, settings));
-  if (right) return 0;
-  fmt::print(stderr, "error: {}\n", wrong);
-  return 1;
-}
-
-int kernels(const Request& request, const std::string& openblas_chose) {
-  auto settings = base::value_from<bench::KernelSettings>(request.settings);
+int run(const base::Document& request, const std::string& openblas_chose) {
+  auto settings = base::value_from<bench::KernelSettings>(request.at("settings"));
   settings.openblas_chose = openblas_chose;
   settings.timing.wall = settings.threads > 1;
-  const std::vector<bench::KernelRow> rows = bench::bench_kernels(settings, request.note);
-  return printed(rows, settings, request, all_right(rows), "a kernel of ours computes wrong results");
-}
-
-int compile(const Request& request) {
-  const auto settings = base::value_from<bench::CompileSettings>(request.settings);
-  return printed(bench::bench_compile(settings, request.note), settings, request);
-}
-
-int measure(const Request& request) {
-  const auto settings = base::value_from<bench::MeasurerSettings>(request.settings);
-  return printed(bench::bench_measure(settings, request.note), settings, request);
-}
-
-int features(const Request& request) {
-  const auto settings = base::value_from<bench::FeatureSettings>(request.settings);
-  const std::vector<bench::FeatureRow> rows = bench::bench_features(settings, request.note);
-  return printed(rows, settings, request, all_finite(rows), "an encoding has values that are not finite");
-}
-
-int networks(const Request& request, bool training) {
-  const auto settings = base::value_from<bench::NetworkSettings>(request.settings);
-  const std::vector<bench::NetworkRow> rows =
-      training ? bench::bench_train(settings, request.note) : bench::bench_predict(settings, request.note);
-  return printed(rows, settings, request, all_right(rows), "our network and LibTorch's do not agree");
-}
-
-int store(const Request& request) {
-  const auto settings = base::value_from<bench::StoreSettings>(request.settings);
-  const bench::StoreBench result = bench::bench_store(settings, request.note);
-  return printed(result, settings, request, result.equal, "what was read is not what was written");
-}
-
-int run(const Document& document, const std::string& openblas_chose) {
-  const bool quiet = document.at("quiet").as_bool();
-  const Request request{document.at("settings"), document.at("json").as_bool(), [quiet](const std::string& line) {
-                          if (!quiet) fmt::print(stderr, "{}\n", line);
-                        }};
-  const std::string& what = document.at("what").as_string();
-  if (what == "kernels") return kernels(request, openblas_chose);
-  if (what == "compile") return compile(request);
-  if (what == "measure") return measure(request);
-  if (what == "features") return features(request);
-  if (what == "predict" || what == "train") return networks(request, what == "train");
-  if (what == "store") return store(request);
-  throw base::UserError("what", fmt::format("'{}' is nothing to measure; start it as graft bench", what));
+  const bool quiet = request.at("quiet").as_bool();
+  const std::vector<bench::KernelRow> rows = bench::bench_kernels(settings, [quiet](const std::string& line) {
+    if (!quiet) fmt::print(stderr, "{}\n", line);
+  });
+  fmt::print("{}",
+             request.at("json").as_bool() ? to_document(rows, settings).to_json() + "\n" : to_text(rows, settings));
+  if (all_right(rows)) return 0;
+  fmt::print(stderr, "error: a kernel of ours computes wrong results\n");
+  return 1;
 }
 
 }  // namespace

@@ -35,11 +35,5 @@ Command completion_command();
 Command inspect_command();
 Command report_command();
 Command bench_kernels_command();
-Command bench_compile_command();
-Command bench_measure_command();
-Command bench_features_command();
-Command bench_predict_command();
-Command bench_train_command();
-Command bench_store_command();
 
 }  // namespace graft::cli

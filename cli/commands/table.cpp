@@ -32,12 +32,6 @@ const std::vector<Command>& commands() {
       inspect_command(),
       report_command(),
       bench_kernels_command(),
-      bench_compile_command(),
-      bench_measure_command(),
-      bench_features_command(),
-      bench_predict_command(),
-      bench_train_command(),
-      bench_store_command(),
       reference_command(),
       completion_command(),
   };

@@ -6,7 +6,6 @@
 #include <atomic>
 #include <limits>
 
-#include "bench/compile.h"
 #include "bench/kernels.h"
 #include "bench/problem.h"
 #include "bench/threads.h"
@@ -146,14 +145,6 @@ TEST(KernelReport, WhatIsWrongHasNoFigure) {
   const std::string text = to_text(rows, {});
   EXPECT_TRUE(contains(text, "openblas             wrong result")) << text;
   EXPECT_TRUE(contains(text, "graft                wrong result")) << text;
-}
-
-TEST(CompileReport, ComparesOnTheSameCandidates) {
-  CompileRow fast, slow;
-  const double refused = std::numeric_limits<double>::quiet_NaN();
-  fast.seconds = {1, 2, refused, 1, 100};
-  slow.seconds = {10, refused, 5, 20};
-  EXPECT_DOUBLE_EQ(times_as_fast(fast, slow), 15);
 }
 
 }  // namespace

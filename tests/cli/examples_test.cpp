@@ -52,7 +52,7 @@ std::vector<std::string> examples_of_helps() {
   return examples;
 }
 
-// "a|b" in a command means either: "graft bench predict|train" is two.
+// "a|b" in a command means either: "graft import table|logs" is two.
 std::vector<std::string> alternatives(const std::string& command) {
   const std::size_t bar = command.find('|');
   if (bar == std::string::npos || command.find('\'') < bar) return {command};

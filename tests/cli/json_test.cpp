@@ -157,12 +157,6 @@ claims:
 // What is measured here is how long our own work takes, on whatever machine.
 TEST_F(Json, OfBenchmarks) {
   if (!fs::exists(fs::path(GRAFT_PROGRAM).parent_path() / "graft-bench")) GTEST_SKIP() << "graft-bench is not built";
-  check("`bench features`",
-        {"bench", "features", small, "--candidates", "4", "--repetitions", "3", "--encodings", "analytic"});
-  check("`bench compile`",
-        {"bench", "compile", "--workload", small, "--candidates", "4", "--slow-candidates", "2", "--repetitions", "2"});
-  collect();
-  check("`bench store`", {"bench", "store", file("one.h5"), "--rows", "2000", "--episodes", "2", "--repetitions", "2"});
   json_of(
       quick({"tune", small, "--platform", "native:v2", "--model", "random", "--trials", "4", "--out", file("run")}));
   check("`bench kernels`",
