@@ -131,13 +131,11 @@ KernelRow bench_one(const Tuned& best, const std::vector<std::string>& wanted, c
       contenders.push_back(our_contender(problem, *program, target, pipeline, parallel));
     }
   } else {
-    contenders.push_back(
-        our_contender(problem, *program, target, study::pipeline_named(best.pipeline, target), parallel));
+    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), parallel));
   }
   const std::size_t first_baseline = contenders.size();
   if (is_among(serial_name, wanted)) {
-    contenders.push_back(
-        our_contender(problem, *program, target, study::pipeline_named(best.pipeline, target), in_order()));
+    contenders.push_back(our_contender(problem, *program, target, pipeline_named(best.pipeline, target), in_order()));
     contenders.back().name = serial_name;
   }
   add_wanted(openblas_contenders(problem, int(settings.threads)), wanted, contenders);

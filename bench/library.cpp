@@ -58,7 +58,7 @@ Parallel in_order() {
 Kernel::Kernel(const codegen::LoopProgram& program, const codegen::Target& target, const codegen::Pipeline& pipeline)
     : Kernel(required(codegen::compile(program, target, pipeline))) {}
 
-Kernel::Kernel(const codegen::Object& object)
+Kernel::Kernel(const codegen::Code& object)
     : symbol_(object.symbol),
       library_(Library::from_bytes(required(codegen::link_shared({&object})))),
       prepared_(object.signature.prepared_bytes),

@@ -65,7 +65,7 @@ class Kernel {
 
  private:
   using Run = void(void* const* buffers, const void* prepared, void* scratch, ParallelFor, void* context);
-  explicit Kernel(const codegen::Object& object);
+  explicit Kernel(const codegen::Code& object);
   std::string symbol_;
   Library library_;
   Memory prepared_, scratch_;

@@ -15,7 +15,7 @@ namespace graft::bench {
 std::vector<Tuned> tuned_kernels(const std::filesystem::path& run, std::int64_t most) {
   search::RunContent content = search::read_run(run);
   const tasks::Platform platform = search::platform_of(content);
-  if (!std::holds_alternative<tasks::Native>(platform.how)) {
+  if (!platform.device->is_this_host()) {
     throw base::UserError(run.string(),
                           fmt::format("{} is not this machine; bench takes runs of native platforms", platform.name));
   }

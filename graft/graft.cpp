@@ -226,7 +226,7 @@ double Workload::flops() const {
 namespace {
 
 std::shared_ptr<const Platform::Description> described(tasks::Platform platform) {
-  std::string source = tasks::source_of(platform);
+  std::string source = platform.device->source();
   return std::make_shared<const Platform::Description>(Platform::Description{std::move(platform), std::move(source)});
 }
 

@@ -205,6 +205,7 @@ tasks::Platform platform_of(const RunContent& run) {
   if (is_of_command(run.request)) {
     tasks::Platform platform;
     platform.name = run.request.at("platform").as_string();
+    platform.device = tasks::command_device();
     return platform;
   }
   if (run.platform_yaml.is_null()) return tasks::platform_named(run.request.at("platform").as_string());

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -162,6 +163,18 @@ std::string state_text(const base::Document& board) {
 }
 
 }  // namespace
+
+bool Remote::is_emulated() const {
+  const std::vector<std::string>& command = prefix.empty() ? runner : prefix;
+  return !command.empty() && std::filesystem::path(command[0]).filename().string().starts_with("qemu");
+}
+
+std::vector<std::string> command_from(const base::Document& list) {
+  std::vector<std::string> words;
+  for (const base::Document& word : list.as_list()) words.push_back(word.as_string());
+  if (words.empty()) throw base::UserError(list.place(), "expected a command as a list of words, got an empty list");
+  return words;
+}
 
 void AnswerReader::read(std::string_view piece) {
   while (!piece.empty() && stage_ != Stage::garbled) {

@@ -13,10 +13,27 @@
 #include <string_view>
 #include <vector>
 
+#include "base/document.h"
 #include "base/process.h"
-#include "tasks/platform.h"
 
 namespace graft::tasks {
+
+// An executable, run with a command prefix here or on boards that the OpenSSH client reaches.
+struct Remote {
+  std::vector<std::string>
+      prefix;  // {"qemu-riscv64", "-cpu", "..."}: gets the executable's path (no word: run as it is); or:
+  std::vector<std::string> ssh;     // destinations as ssh takes them: equal boards, all measured on at the same time
+  std::string ssh_config;           // a file for ssh -F, in a YAML as seen from its folder; "": the user's own
+  std::vector<std::string> runner;  // what runs the executable on a board; none: the board itself
+  std::string folder = "/tmp";      // on a board, where executables are stored while they run
+  std::int64_t core = -1;           // of a board, to which they are pinned if it has taskset; -1: any
+  std::int64_t attempts = 6;        // consecutive attempts without a result at a board that does not answer
+  double retry_seconds = 1;         // before the second one; then twice as long each time
+  bool is_emulated() const;         // by qemu: no time is one of a device
+};
+
+// The words of a command in YAML; UserError if there are none.
+std::vector<std::string> command_from(const base::Document& list);
 
 // The executable's answer for one of its kernels.
 struct Answer {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cctype>
 #include <charconv>
 #include <chrono>
@@ -631,11 +632,25 @@ class CommandMeasurer final : public Measurer {
   double fastest_ = std::numeric_limits<double>::infinity();
 };
 
+class CommandDevice : public Device {
+ public:
+  CommandDevice(Command command, const codegen::ParameterSpace* space) : command_(std::move(command)), space_(space) {}
+  std::string source() const override { return command_source; }
+  Place place() const override { return Place::elsewhere; }
+  std::unique_ptr<Measurer> measurer(const Platform&, const MeasureSettings& settings, Shared*) const override {
+    assert(space_ != nullptr);
+    return std::make_unique<CommandMeasurer>(command_, *space_, settings);
+  }
+
+ private:
+  const Command command_;
+  const codegen::ParameterSpace* const space_;
+};
+
 }  // namespace
 
-std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
-                                                const MeasureSettings& settings) {
-  return std::make_unique<CommandMeasurer>(command, space, settings);
+std::shared_ptr<const Device> command_device(Command command, const codegen::ParameterSpace* space) {
+  return std::make_shared<CommandDevice>(std::move(command), space);
 }
 
 std::optional<Goal> goal_of(const Command& command, double seconds) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "codegen/schedule/parameter_space.h"
+#include "tasks/device.h"
 #include "tasks/measurer.h"
 
 namespace graft::tasks {
@@ -60,13 +61,13 @@ std::optional<Goal> goal_of(const Command& command, double seconds);
 // The source of its times.
 inline constexpr const char* command_source = "command";
 
-// Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are those of the
-// settings. UserError for an unknown or missing placeholder, and for what is not a time, unit, tolerance or regular
-// expression. The space must outlive the measurer; `measure` throws Failure if the command cannot be started, or if the
-// default fails where `check` needs it, which is measured first then, or prints what nothing can be compared with: NaN,
-// nothing, or another thing in each of two runs.
-std::unique_ptr<Measurer> make_command_measurer(const Command& command, const codegen::ParameterSpace& space,
-                                                const MeasureSettings& settings);
+// A device whose programs are points of `space`, which must outlive its measurers; null where none is made, for a run
+// that is over. Repetitions, timeout (of one configuration in total, wall time), memory limit and abort_factor are
+// those of the settings. UserError for an unknown or missing placeholder, and for what is not a time, unit, tolerance
+// or regular expression; `measure` throws Failure if the command cannot be started, or if the default fails where
+// `check` needs it, which is measured first then, or prints what nothing can be compared with: NaN, nothing, or another
+// thing in each of two runs.
+std::shared_ptr<const Device> command_device(Command command = {}, const codegen::ParameterSpace* space = nullptr);
 
 // `build` and `run` for a configuration, as a shell takes them, with DIR for the folder; for a persistent command its
 // configuration as JSON.

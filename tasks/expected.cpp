@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <variant>
 
 #include "base/error.h"
 #include "base/within.h"
@@ -29,11 +28,6 @@ void add(std::int64_t& to, std::int64_t count, std::int64_t each = 1) {
 }
 
 }  // namespace
-
-Place place_of(const Platform& platform) {
-  if (std::holds_alternative<Native>(platform.how)) return Place::here;
-  return std::holds_alternative<Remote>(platform.how) ? Place::elsewhere : Place::both;
-}
 
 MemoryNeed memory_need(const codegen::Computation& computation, Place place) {
   constexpr std::int64_t number = sizeof(double), under_way = 5;  // executables

@@ -11,13 +11,10 @@
 #include "base/monitor.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
+#include "tasks/device.h"
 #include "tasks/measurer.h"
 
 namespace graft::tasks {
-
-// Where programs run: in the worker process of this host, on a board or under qemu, or (modelled ones) both.
-enum class Place { here, elsewhere, both };
-Place place_of(const Platform& platform);
 
 // The most memory that measuring a workload's programs takes at a time, in bytes: inputs in their types, in the worker
 // and for workers to come; outputs; expected values of all outputs or of a sample; temporaries; a repacked copy of the

@@ -17,6 +17,7 @@
 #include "base/process.h"
 #include "base/shortened.h"
 #include "codegen/expression/reference.h"
+#include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "tasks/expected.h"
 #include "tasks/memory_file.h"
@@ -222,22 +223,15 @@ void require(bool holds, std::string_view setting, std::string_view message) {
   if (!holds) throw base::UserError(setting, message);
 }
 
-base::Result<HostBinary> linked_for_host(base::Result<codegen::Object> object) {
+}  // namespace
+
+base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
+                                          const std::string& pipeline) {
+  base::Result<codegen::Code> object = codegen::compile(program, target, codegen::pipeline_named(pipeline, target));
   if (!object) return object.reason();
   auto linked = codegen::link_shared({&*object});
   if (!linked) return linked.reason();
   return HostBinary{std::move(linked).value(), std::move(object->signature), object->symbol};
-}
-
-}  // namespace
-
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target) {
-  return linked_for_host(codegen::compile(program, target));
-}
-
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
-                                          const codegen::Pipeline& pipeline) {
-  return linked_for_host(codegen::compile(program, target, pipeline));
 }
 
 class HostRunner::State {

@@ -12,7 +12,7 @@
 #include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/machine/sequence.h"
 #include "codegen/program/program.h"
 #include "datasets/trial.h"
@@ -27,10 +27,9 @@ struct HostBinary {
   std::string symbol;
 };
 
-// Compiles with the search pipeline, or with a given one. Thread-safe. UserError for a target that LLVM does not know.
-base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target);
+// `pipeline`: as codegen::pipeline_named takes it. Thread-safe. UserError for a target that LLVM does not know.
 base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, const codegen::Target& target,
-                                          const codegen::Pipeline& pipeline);
+                                          const std::string& pipeline = "");
 
 // The inputs and expected outputs of a workload, for a seed: codegen::reference, or a test's own function.
 using MakeReference = std::function<codegen::Reference(const codegen::Workload& workload, std::uint64_t seed)>;

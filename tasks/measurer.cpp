@@ -5,9 +5,6 @@
 #include <utility>
 
 #include "codegen/machine/compile.h"
-#include "tasks/modelled/modelled.h"
-#include "tasks/native.h"
-#include "tasks/remote.h"
 
 namespace graft::tasks {
 
@@ -42,23 +39,10 @@ class Named : public Measurer {
   std::unique_ptr<Measurer> measurer_;
 };
 
-std::unique_ptr<Measurer> unnamed_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
-  if (std::holds_alternative<Native>(platform.how)) return make_native_measurer(platform, settings);
-  if (std::holds_alternative<Remote>(platform.how)) return make_remote_measurer(platform, settings);
-  ModelledSettings modelled;
-  if (shared != nullptr) {
-    if (shared->host_checks == nullptr) shared->host_checks = std::make_shared<HostChecks>(settings);
-    if (shared->memo == nullptr) shared->memo = std::make_shared<TrafficMemo>();
-    modelled.host_checks = shared->host_checks;
-    modelled.memo = shared->memo;
-  }
-  return make_modelled_measurer(platform, settings, std::move(modelled));
-}
-
 }  // namespace
 
 std::unique_ptr<Measurer> make_measurer(const Platform& platform, const MeasureSettings& settings, Shared* shared) {
-  return std::make_unique<Named>(platform.name, unnamed_measurer(platform, settings, shared));
+  return std::make_unique<Named>(platform.name, platform.device->measurer(platform, settings, shared));
 }
 
 }  // namespace graft::tasks

@@ -12,12 +12,17 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/machine/compile.h"
 #include "tasks/compile_ahead.h"
 #include "tasks/host_runner.h"
+#include "tasks/measurer.h"
+#include "tasks/platform.h"
+#include "tasks/remote.h"
 
 namespace graft::tasks {
 namespace {
@@ -179,10 +184,47 @@ class NativeMeasurer : public Measurer {
   std::map<std::string, double> best_;             // seconds, by workload
 };
 
+class NativeDevice : public Device {
+  std::string source() const override { return "native"; }
+  Place place() const override { return Place::here; }
+  std::unique_ptr<Measurer> measurer(const Platform& platform, const MeasureSettings& settings,
+                                     Shared*) const override {
+    return std::make_unique<NativeMeasurer>(platform, settings);
+  }
+  CodeRunner runner() const override { return {Remote{}, "host", ""}; }
+  bool is_this_host() const override { return true; }
+};
+
+std::string_view architecture(std::string_view triple) {
+  return triple.substr(0, triple.find('-'));
+}
+
 }  // namespace
 
-std::unique_ptr<Measurer> make_native_measurer(const Platform& platform, const MeasureSettings& settings) {
-  return std::make_unique<NativeMeasurer>(platform, settings);
+std::shared_ptr<const Device> this_host() {
+  static const std::shared_ptr<const Device> device = std::make_shared<NativeDevice>();
+  return device;
+}
+
+std::shared_ptr<const Device> read_native(const base::Document& own, const base::Document& whole, const std::string&,
+                                          codegen::Target& target) {
+  const base::Document& target_node = whole.at("target");
+  const codegen::Target& host = codegen::host_target();
+  own.only_keys({"threads"});
+  const base::Document& node = own.at("threads");
+  const std::int64_t threads = node.as_integer();
+  if (threads < 1 || threads > host.cores)
+    throw base::UserError(node.place(),
+                          fmt::format("threads must be 1 to {}, the cores of this host; got {}", host.cores, threads));
+  if (const base::Document* const twice = target_node.find("threads"))
+    throw base::UserError(twice->place(), "of a native platform threads are said under 'native'");
+  if (architecture(host.triple) != architecture(target.triple)) {
+    throw base::UserError(target_node.at("triple").place(),
+                          fmt::format("this host is {} and cannot run code for '{}'; use remote or modelled",
+                                      architecture(host.triple), target.triple));
+  }
+  target.threads = threads;
+  return this_host();
 }
 
 }  // namespace graft::tasks

@@ -1,15 +1,16 @@
-// The measurer of native platforms: candidates are compiled ahead (compile_ahead.h), checked and timed one after the
-// other by a worker process (host_runner.h).
+// This host as a device: candidates are compiled ahead (compile_ahead.h), checked and timed one after the other by a
+// worker process (host_runner.h). Settings are refused as by HostRunner, and a negative abort_factor.
 #pragma once
 
 #include <memory>
+#include <string>
 
-#include "tasks/measurer.h"
-#include "tasks/platform.h"
+#include "tasks/device.h"
 
 namespace graft::tasks {
 
-// UserError for settings that HostRunner refuses, and for a negative abort_factor.
-std::unique_ptr<Measurer> make_native_measurer(const Platform& platform, const MeasureSettings& settings);
+// {threads: n}, which become the target's: said once, in the platform's own map.
+std::shared_ptr<const Device> read_native(const base::Document& own, const base::Document& whole,
+                                          const std::string& file, codegen::Target& target);
 
 }  // namespace graft::tasks

@@ -291,10 +291,9 @@ Probed described(const std::string& cpuinfo, const std::string& isa, Remote boar
   return {yaml_of(board, target, machine, comment + lines(read.notes)), saw, read.notes};
 }
 
-void require_runs(const Platform& platform) {
-  const Remote* const remote = std::get_if<Remote>(&platform.how);
-  if (remote == nullptr || !remote->ssh.empty()) return;
-  Board board(*remote, 0);
+void require_runs(const Platform& platform, const Remote& prefix) {
+  if (!prefix.ssh.empty()) return;
+  Board board(prefix, 0);
   std::string wrong;
   std::vector<std::string> lacking;
   try {
@@ -317,6 +316,15 @@ std::string modelled_platform_of(std::string core) {
   const std::vector<std::string> known = platform_ids();
   const std::string id = "model:" + core;
   return std::find(known.begin(), known.end(), id) == known.end() ? "" : id;
+}
+
+void note_emulated(const Platform& platform, base::Monitor& monitor) {
+  if (platform.device->source() != "emulated") return;
+  const std::string modelled = modelled_platform_of(platform.target.cpu);
+  monitor.note(fmt::format(
+      "{}: its times are of an emulator, where other schedules are fast than on hardware: not for shipping; tune on {} "
+      "instead, whose code is also checked under qemu",
+      platform.name, modelled.empty() ? "the modelled core that is most like it (graft platform list)" : modelled));
 }
 
 Probed probed_here() {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/monitor.h"
+#include "tasks/board.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {
@@ -30,13 +32,15 @@ Probed probed(const Remote& board);
 // of the board's extensions it runs; the others are left out, which a note says. UserError for a text that shows no
 // architecture of ours, or with vectors that are longer than those of the prefix.
 Probed described(const std::string& cpuinfo, const std::string& isa, Remote board);
-// Throws UserError, with the line to write, if the prefix (on this machine) that `platform` is measured by ends a
+// Throws UserError, with the line to write, if the prefix (on this machine) that `platform` is measured under ends a
 // program of an extension or of vectors that the target has by an illegal instruction. Whatever else goes wrong there
 // is left to the measurer to say.
-void require_runs(const Platform& platform);
+void require_runs(const Platform& platform, const Remote& prefix);
 // The id of the modelled platform of a core, by LLVM's name of it or Linux's ("spacemit-x60", "spacemit,x60"); "" if
 // there is none.
 std::string modelled_platform_of(std::string core);
+// A note where a platform's times were an emulator's: what was fastest there need not be fast on hardware.
+void note_emulated(const Platform& platform, base::Monitor& monitor);
 // The platform `native`, when such a program has run on this machine.
 Probed probed_here();
 

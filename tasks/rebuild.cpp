@@ -5,7 +5,6 @@
 #include <limits>
 #include <map>
 #include <utility>
-#include <variant>
 
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
@@ -21,7 +20,7 @@ base::Result<HostBinary> compiled(const codegen::Candidate& candidate, const cod
                                   const codegen::Pipeline& pipeline) {
   const auto program = codegen::program(candidate, target);
   if (!program) return program.reason();
-  return compile_for_host(*program, target, pipeline);
+  return compile_for_host(*program, target, pipeline.name);
 }
 
 // The repetitions of one more round; a failure takes the place of all rounds.
@@ -70,7 +69,7 @@ std::vector<Build> built(const codegen::Target& target, std::span<const codegen:
 
 std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
                            std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor) {
-  assert(std::holds_alternative<Native>(platform.how));
+  assert(platform.device->is_this_host());
   const auto stage = [&](std::span<const codegen::Candidate> some, std::span<const codegen::Pipeline> pipelines) {
     return built(platform.target, some, pipelines, rounds, settings, monitor);
   };
@@ -108,7 +107,7 @@ std::vector<datasets::Measurement> timed_in_turn(const Platform& platform,
                                                  std::span<const codegen::Candidate> candidates, int rounds,
                                                  const MeasureSettings& settings, base::Monitor& monitor) {
   std::vector<Measurement> result;
-  if (std::holds_alternative<Native>(platform.how)) {
+  if (platform.device->is_this_host()) {
     const auto pipelines = std::span(&codegen::search_pipeline(platform.target), 1);
     for (Build& build : built(platform.target, candidates, pipelines, rounds, settings, monitor))
       result.push_back(std::move(build.measurement));

@@ -18,7 +18,7 @@ namespace graft::tasks {
 
 struct Build {
   std::int64_t candidate = 0;  // position among those given
-  std::string pipeline;        // name in codegen::pipelines()
+  std::string pipeline;        // name in codegen::pipelines() (machine/compile.h)
   datasets::Measurement measurement;
 };
 
@@ -28,7 +28,7 @@ struct Build {
 // are timed in turn, `rounds` times, so that a drifting clock affects all equally: `seconds` are settings.repetitions
 // of each round, unless one failed, which is then the measurement; those of both stages for a finalist's search build,
 // so none that is eliminated is the fastest of all. Nothing is aborted as slow. base::Stopped when the monitor asks for
-// it. The platform must be native.
+// it. The platform must be this host.
 std::vector<Build> rebuild(const Platform& platform, std::span<const codegen::Candidate> candidates,
                            std::size_t finalists, int rounds, const MeasureSettings& settings, base::Monitor& monitor);
 

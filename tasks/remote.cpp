@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -21,8 +22,8 @@
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
-#include "tasks/board.h"
 #include "tasks/expected.h"
+#include "tasks/measurer.h"
 #include "tasks/probe.h"
 
 namespace graft::tasks {
@@ -32,6 +33,11 @@ using datasets::Measurement;
 using datasets::Status;
 
 constexpr int signal_base = 128;  // of a Delivery's exit code
+
+// How results are said to be checked.
+std::string check_under(const Remote& remote) {
+  return remote.is_emulated() ? "qemu" : "remote";
+}
 
 // Compares the output of an executable's kernel with the expected one: ok with the seconds, or wrong_result.
 Measurement judged(const Answer& answer, const Expected& expected, const codegen::Signature& signature) {
@@ -104,7 +110,7 @@ Measurement run_under(const std::vector<std::string>& prefix, const codegen::Loo
   return run_object(remote, *object, target, expected, repetitions, deadline, monitor);
 }
 
-Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
+Measurement run_object(const Remote& remote, const codegen::Code& object, const codegen::Target& target,
                        const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
                        base::Monitor* monitor, std::string* outputs) {
   codegen::RunSettings run;
@@ -114,7 +120,7 @@ Measurement run_object(const Remote& remote, const codegen::Object& object, cons
   if (!executable) return outcome(Status::unsupported, executable.reason().text);
   return answered(remote, *executable, deadline, monitor, [&](const Answer& answer) {
     Measurement measurement = judged(answer, expected, object.signature);
-    measurement.check = remote.is_emulated() ? "qemu" : "remote";
+    measurement.check = check_under(remote);
     if (outputs != nullptr) *outputs = answer.outputs;
     return measurement;
   });
@@ -153,7 +159,7 @@ constexpr int most_lost = 2;           // times that a board may be lost during 
 
 // A program to measure, once, and its outcome.
 struct Job {
-  base::Result<codegen::Object> object = base::Reason{};
+  base::Result<codegen::Code> object = base::Reason{};
   std::optional<Measurement> result;
   bool alone = false;  // results in a shared executable are not trusted
   int lost = 0;        // times that its board was lost while it ran
@@ -171,7 +177,7 @@ struct Chunk {
 };
 
 base::Result<std::string> linked(const Chunk& chunk, const std::vector<Job*>& jobs, const codegen::Target& target) {
-  std::vector<const codegen::Object*> objects;
+  std::vector<const codegen::Code*> objects;
   for (const Job* job : jobs) objects.push_back(&*job->object);
   return codegen::link_executable(objects, target, chunk.expected->computation, chunk.expected->reference,
                                   chunk.settings);
@@ -307,7 +313,7 @@ class Crew {
     const auto take = [&](const Answer& answer) {
       Job& job = *jobs.at(std::size_t(answer.kernel));
       Measurement measurement = judged(answer, *chunk.expected, job.object->signature);
-      measurement.check = remote_.is_emulated() ? "qemu" : "remote";
+      measurement.check = check_under(remote_);
       if (measurement.status != Status::ok && answer.kernel > 0) {
         job.alone = true;
         return;
@@ -347,7 +353,7 @@ class Crew {
 
 class RemoteMeasurer : public Measurer {
  public:
-  RemoteMeasurer(const Platform& platform, const MeasureSettings& settings)
+  RemoteMeasurer(const Platform& platform, const Remote& remote, const MeasureSettings& settings)
       : target_(platform.target), settings_(settings) {
     if (settings.repetitions < 1) {
       throw base::UserError("repetitions", fmt::format("{} is less than 1", settings.repetitions));
@@ -355,8 +361,8 @@ class RemoteMeasurer : public Measurer {
     if (!(settings.timeout_seconds > 0)) {
       throw base::UserError("timeout_seconds", fmt::format("{:g} is not positive", settings.timeout_seconds));
     }
-    if (std::get<Remote>(platform.how).is_emulated()) require_runs(platform);
-    crew_ = std::make_unique<Crew>(std::get<Remote>(platform.how), target_, settings_);
+    if (remote.is_emulated()) require_runs(platform, remote);
+    crew_ = std::make_unique<Crew>(remote, target_, settings_);
   }
 
   // The next chunks are compiled while boards run the ones before.
@@ -475,10 +481,75 @@ class RemoteMeasurer : public Measurer {
   std::unique_ptr<Crew> crew_;
 };
 
+class RemoteDevice : public Device {
+ public:
+  explicit RemoteDevice(Remote remote) : remote_(std::move(remote)) {}
+  const Remote& remote() const { return remote_; }
+  std::string source() const override { return remote_.is_emulated() ? "emulated" : "remote"; }
+  Place place() const override { return Place::elsewhere; }
+  std::unique_ptr<Measurer> measurer(const Platform& platform, const MeasureSettings& settings,
+                                     Shared*) const override {
+    return std::make_unique<RemoteMeasurer>(platform, remote_, settings);
+  }
+  CodeRunner runner() const override { return {remote_, check_under(remote_), ""}; }
+
+ private:
+  const Remote remote_;
+};
+
+Remote remote_from(const base::Document& document, const std::filesystem::path& file) {
+  Remote remote;
+  if (const base::Document* prefix = document.find("prefix")) {
+    document.only_keys({"prefix"});
+    remote.prefix = command_from(*prefix);
+    return remote;
+  }
+  document.only_keys({"ssh", "ssh_config", "runner", "folder", "core", "attempts", "retry_seconds"});
+  const base::Document& ssh = document.at("ssh");
+  if (ssh.is_list())
+    remote.ssh = command_from(ssh);
+  else
+    remote.ssh = {ssh.as_string()};
+  for (const std::string& destination : remote.ssh)
+    if (destination.empty() || destination[0] == '-')
+      throw base::UserError(ssh.place(),
+                            fmt::format("'{}' is not a destination of ssh; give HOST or USER@HOST", destination));
+  if (const base::Document* config = document.find("ssh_config"); config != nullptr && !config->as_string().empty())
+    remote.ssh_config = file.parent_path() / config->as_string();
+  if (const base::Document* runner = document.find("runner")) remote.runner = command_from(*runner);
+  if (const base::Document* folder = document.find("folder")) remote.folder = folder->as_string();
+  const auto integer = [&](const char* key, std::int64_t& value, std::int64_t least, std::int64_t greatest) {
+    const base::Document* const given = document.find(key);
+    if (given == nullptr) return;
+    value = given->as_integer();
+    if (value < least || value > greatest)
+      throw base::UserError(given->place(), fmt::format("{} must be {} to {}, got {}", key, least, greatest, value));
+  };
+  integer("core", remote.core, 0, 4095);
+  integer("attempts", remote.attempts, 1, 100);
+  if (const base::Document* wait = document.find("retry_seconds")) {
+    remote.retry_seconds = wait->as_number();
+    if (!(remote.retry_seconds >= 0 && remote.retry_seconds <= 3600))
+      throw base::UserError(wait->place(),
+                            fmt::format("retry_seconds must be 0 to 3600, got {:g}", remote.retry_seconds));
+  }
+  return remote;
+}
+
 }  // namespace
 
-std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings) {
-  return std::make_unique<RemoteMeasurer>(platform, settings);
+std::shared_ptr<const Device> remote_device(Remote remote) {
+  return std::make_shared<RemoteDevice>(std::move(remote));
+}
+
+std::shared_ptr<const Device> read_remote(const base::Document& own, const base::Document&, const std::string& file,
+                                          codegen::Target&) {
+  return remote_device(remote_from(own, file));
+}
+
+const Remote* remote_of(const Platform& platform) {
+  const auto* const device = dynamic_cast<const RemoteDevice*>(platform.device.get());
+  return device == nullptr ? nullptr : &device->remote();
 }
 
 }  // namespace graft::tasks

@@ -6,15 +6,18 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/program/program.h"
 #include "datasets/trial.h"
+#include "tasks/board.h"
+#include "tasks/device.h"
 #include "tasks/measurer.h"
 
 namespace graft::tasks {
@@ -50,7 +53,7 @@ datasets::Measurement run_under(const std::vector<std::string>& prefix, const co
 
 // The same for a kernel that is compiled already, where `remote` runs it (a prefix of no words: on this machine).
 // `outputs`, if given: as the kernel stored them, consecutively.
-datasets::Measurement run_object(const Remote& remote, const codegen::Object& object, const codegen::Target& target,
+datasets::Measurement run_object(const Remote& remote, const codegen::Code& object, const codegen::Target& target,
                                  const Expected& expected, int repetitions, std::chrono::milliseconds deadline,
                                  base::Monitor* monitor = nullptr, std::string* outputs = nullptr);
 
@@ -59,19 +62,28 @@ struct ProgramRun {
   datasets::Measurement measurement;  // ok with the seconds of each repetition, crashed or timed_out
   std::string outputs;                // as the kernel stored them, consecutively
 };
+// How this machine can run code of a platform, or why it cannot.
+struct CodeRunner {
+  std::optional<Remote> where;
+  std::string check, reason;  // "host", "qemu", "remote", or "none" and why
+};
 // Runs an executable of codegen::link_sequence_program where `remote` says (a prefix of no words: on this machine).
 // Throws as run_under.
 ProgramRun run_program(const Remote& remote, const std::string& executable, std::chrono::milliseconds deadline,
                        base::Monitor* monitor = nullptr);
 
-// Candidates of one workload are sent together, four and later eight at a time; boards of a list work on different ones
-// at the same time, each on one. A program that crashes or hangs ends its executable: it gets its status, the others
-// are sent again. A wrong result or a crash counts only for the first program of its executable: for others it may be
-// the effect of an earlier one, and they are run again alone. A board that does not answer or is lost in the middle is
-// tried again after retry_seconds, twice as long each time, with what has no result yet; a program during which it was
-// lost twice is `crashed`. After `attempts` without any result, or at once if retrying cannot help
-// (Delivery::permanent), measure() throws Failure, unless another board is left.
-// UserError for settings with less than one repetition or no time.
-std::unique_ptr<Measurer> make_remote_measurer(const Platform& platform, const MeasureSettings& settings);
+// Boards, or a prefix. Its measurer: candidates of one workload are sent together, four and later eight at a time;
+// boards of a list work on different ones at the same time, each on one. A program that crashes or hangs ends its
+// executable: it gets its status, the others are sent again. A wrong result or a crash counts only for the first
+// program of its executable: for others it may be the effect of an earlier one, and they are run again alone. A board
+// that does not answer or is lost in the middle is tried again after retry_seconds, twice as long each time, with what
+// has no result yet; a program during which it was lost twice is `crashed`. After `attempts` without any result, or at
+// once if retrying cannot help (Delivery::permanent), measure() throws Failure, unless another board is left. UserError
+// for settings with less than one repetition or no time.
+std::shared_ptr<const Device> remote_device(Remote remote);
+std::shared_ptr<const Device> read_remote(const base::Document& own, const base::Document& whole,
+                                          const std::string& file, codegen::Target& target);
+// Of a platform whose device is such a one; otherwise null.
+const Remote* remote_of(const Platform& platform);
 
 }  // namespace graft::tasks

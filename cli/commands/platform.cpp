@@ -13,12 +13,12 @@ int list(Session& session) {
   Table table({"id", "source", "triple", "vector bits", "description"});
   base::Document rows = base::Document::list();
   for (const tasks::Platform& platform : tasks::known_platforms()) {
-    table.row({platform.name, tasks::source_of(platform), platform.target.triple,
+    table.row({platform.name, platform.device->source(), platform.target.triple,
                std::to_string(platform.target.vector_bits), platform.description});
     base::Document row = base::Document::map();
     row.set("id", platform.name)
         .set("long_name", platform.long_name)
-        .set("source", tasks::source_of(platform))
+        .set("source", platform.device->source())
         .set("target", codegen::to_document(platform.target))
         .set("description", platform.description);
     rows.push(std::move(row));
@@ -34,7 +34,7 @@ int show(const std::string& name, Session& session) {
   session.output.json()
       .set("id", platform.name)
       .set("long_name", platform.long_name)
-      .set("source", tasks::source_of(platform))
+      .set("source", platform.device->source())
       .set("description", platform.description)
       .set("target", codegen::to_document(platform.target))
       .set("yaml", platform.yaml);

@@ -68,7 +68,7 @@ int tune_network(const Flags& flags, Session& session) {
     std::vector<double> calls;
     for (const study::NetworkKernel& kernel : kernels)
       labels.push_back(kernel.label), calls.push_back(double(kernel.calls));
-    session.progress.show(searching_table(labels, calls, searches, tasks::source_of(request.each.platform)));
+    session.progress.show(searching_table(labels, calls, searches, request.each.platform.device->source()));
   };
   const study::TunedNetwork result = study::tune_network(request, session.progress);
   session.output.add(study::to_document(result));

@@ -62,7 +62,7 @@ study::TuneAllRequest request_of(const Flags& flags, const Session& session) {
 int tune_all(const Flags& flags, Session& session) {
   const study::TuneAllRequest request = request_of(flags, session);
   const study::TuneAllResult result = study::tune_all(request, session.progress);
-  const std::string source = tasks::source_of(request.searches.front().platform);
+  const std::string source = request.searches.front().platform.device->source();
   Table table({"workload", "weight", "best " + seconds_word(source), "trials", "run"});
   for (std::size_t t = 0; t < result.searches.size(); ++t) {
     const study::TuneResult& search = result.searches[t];

@@ -135,14 +135,14 @@ int inspect_model(const InspectFlags& flags, Session& session) {
 
 int inspect_platform(const InspectFlags& flags, Session& session) {
   const tasks::Platform platform = tasks::platform_named(flags.what);
-  session.output.line(fmt::format("{}: platform {} ({}), {}\n", flags.what, platform.name, tasks::source_of(platform),
+  session.output.line(fmt::format("{}: platform {} ({}), {}\n", flags.what, platform.name, platform.device->source(),
                                   platform.description));
   base::Document target = codegen::to_document(platform.target);
   // How it is measured, as its YAML says.
   const base::Document described = base::parse_yaml(platform.yaml, flags.what);
   base::Document how = base::Document::map();
-  for (const char* const key : {"native", "remote", "modelled"})
-    if (const base::Document* const value = described.find(key)) how.set(key, *value);
+  for (const tasks::DeviceKind& kind : tasks::device_kinds())
+    if (const base::Document* const value = described.find(kind.key)) how.set(std::string(kind.key), *value);
   base::Document fields = target;
   fields.set("features", base::Document(in_lines(platform.target.features)));
   for (const auto& [key, value] : how.as_map()) fields.set(key, value);
@@ -150,7 +150,7 @@ int inspect_platform(const InspectFlags& flags, Session& session) {
   session.output.json()
       .set("kind", "platform")
       .set("platform", platform.name)
-      .set("source", tasks::source_of(platform))
+      .set("source", platform.device->source())
       .set("target", std::move(target));
   for (const auto& [key, value] : how.as_map()) session.output.json().set(key, value);
   return done;

@@ -198,7 +198,7 @@ int inspect_tuned_network(const InspectFlags& flags, Session& session) {
     if (!kernel.answer || (key && kernel.workload.key() != *key)) continue;
     session.output.line(
         fmt::format("kernel {} of {} on {}: {}, {}", k, network.model.string(), network.platform.name, kernel.label,
-                    time_text(datasets::seconds_of(kernel.answer->measurement), tasks::source_of(network.platform))));
+                    time_text(datasets::seconds_of(kernel.answer->measurement), network.platform.device->source())));
     session.output.json().set("workload", kernel.workload.text());
     print_program(kernel.answer->candidate, kernel.answer->pipeline, network.platform.target, flags, session);
     return done;

@@ -53,7 +53,7 @@ void print_program(const codegen::Candidate& candidate, const std::string& pipel
     out.json().set("features", encoding.shape == features::Shape::row ? rows.as_list().front() : std::move(rows));
   }
   if (flags.ir || flags.assembly) {
-    const auto listing = codegen::listing(*program, target, study::pipeline_named(pipeline, target));
+    const auto listing = codegen::listing(*program, target, codegen::pipeline_named(pipeline, target));
     if (!listing) throw base::Failure(fmt::format("no code: {}", listing.reason().text));
     if (flags.ir) {
       out.line("\nLLVM IR:");

@@ -36,7 +36,7 @@ std::vector<std::optional<study::Roof>> roofs_of(const study::TunedNetwork& netw
 
 Table kernels_table(const study::TunedNetwork& network, const std::vector<std::optional<study::Roof>>& roofs) {
   const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
-  const std::string kind = kind_of_times(tasks::source_of(network.platform));
+  const std::string kind = kind_of_times(network.platform.device->source());
   std::vector<std::string> head{"kernel", "layer", "calls", kind + "time of one", "share", "GFLOP/s", "FLOP/byte"};
   if (bounded) head.emplace_back("of the bound");
   head.insert(head.end(), {"trials", "gain"});
@@ -68,7 +68,7 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
 }
 
 void print(const study::TunedNetwork& network, Output& out) {
-  const std::string source = tasks::source_of(network.platform);
+  const std::string source = network.platform.device->source();
   out.line(fmt::format("{} on {}{}", network.model.string(), network.platform.name, times_note(source)));
   out.table(kernels_table(network, roofs_of(network)));
   if (std::isfinite(network.seconds))

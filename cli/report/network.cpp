@@ -32,7 +32,7 @@ struct Shown {
         tuned(given.tuned),
         order(by_share(given.tuned)),
         roofs(roofs_of(given.tuned)),
-        source(tasks::source_of(given.tuned.platform)),
+        source(given.tuned.platform.device->source()),
         colours(given.tuned.kernels.size(), series_colours - 1) {
     for (std::size_t place = 0; place < std::min(coloured, order.size()); ++place) colours[order[place]] = int(place);
     if (given.bench) {
@@ -178,7 +178,7 @@ std::string roofline(const Shown& shown, Figures& figures) {
                            saving == 1 ? "One kernel needs" : fmt::format("{} kernels need", saving));
   if (roof)
     caption += " Above the roof are kernels whose operands stay in caches between runs.";
-  else if (tasks::source_of(shown.tuned.platform) == "native")
+  else if (shown.tuned.platform.device->is_this_host())
     caption += " The roof of this machine is not known: graft bench kernels measures it (below).";
   if (without > 0) caption += fmt::format(" Not shown: {} without arithmetic.", base::counted(without, "kernel"));
   return "<h3>Position under the roofline</h3>\n" + figures.add("roofline", plot, caption);
@@ -265,7 +265,7 @@ std::string commands(const Shown& shown) {
                                 folder, kept("check.json"));
   const auto own =
       std::find_if(shown.order.begin(), shown.order.end(), [&](std::size_t k) { return !shown.kernel(k).run.empty(); });
-  if (tasks::source_of(shown.tuned.platform) == "native" && own != shown.order.end())
+  if (shown.tuned.platform.device->is_this_host() && own != shown.order.end())
     out += fmt::format("graft bench kernels {} --json > {}\n", shell_word(shown.kernel(*own).run.string()),
                        kept("bench.json"));
   return "<div class=\"wrap\">" +

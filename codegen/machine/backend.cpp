@@ -440,9 +440,7 @@ void find_caches(Target& target) {
   }
 }
 
-}  // namespace
-
-Target host_target() {
+Target found_host() {
   Target target;
   target.triple = llvm::sys::getProcessTriple();
   target.cpu = llvm::sys::getHostCPUName().str();
@@ -476,6 +474,13 @@ Target host_target() {
     target.vector_registers = 32;
   }
   return target;
+}
+
+}  // namespace
+
+const Target& host_target() {
+  static const Target host = found_host();
+  return host;
 }
 
 }  // namespace graft::codegen

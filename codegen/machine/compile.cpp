@@ -238,19 +238,26 @@ const std::vector<Pipeline>& pipelines() {
   return all;
 }
 
+const Pipeline& pipeline_named(const std::string& name, const Target& target) {
+  if (name.empty()) return search_pipeline(target);
+  for (const Pipeline& pipeline : pipelines())
+    if (pipeline.name == name) return pipeline;
+  throw base::UserError(fmt::format("the run was built by the pipeline '{}', which is not known; tune again", name));
+}
+
 const Pipeline& search_pipeline(const Target& target) {
   return pipelines()[llvm::Triple(target.triple).isX86() ? 0 : 1];
 }
 
 namespace {
 
-base::Result<Object> compiled(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                              const std::string& symbol, PhaseSeconds* phases) {
+base::Result<Code> compiled(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                            const std::string& symbol, PhaseSeconds* phases) {
   Laps laps(phases);
   llvm::LLVMContext context;
   auto module = optimised_module(context, program, target, pipeline, symbol, laps);
   if (!module) return module.reason();
-  Object object;
+  Code object;
   object.ir_instructions = (*module)->getInstructionCount();
   auto bytes =
       generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::ObjectFile);
@@ -285,8 +292,8 @@ base::Result<Listing> listed(const LoopProgram& program, const Target& target, c
 
 }  // namespace
 
-base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol, PhaseSeconds* phases) {
+base::Result<Code> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                           const std::string& symbol, PhaseSeconds* phases) {
   return guarded(target, [&] { return compiled(program, target, pipeline, symbol, phases); });
 }
 
@@ -353,7 +360,7 @@ void check_target(const Target& target) {
   good.insert(key);
 }
 
-base::Result<Object> compile(const LoopProgram& program, const Target& target) {
+base::Result<Code> compile(const LoopProgram& program, const Target& target) {
   return compile(program, target, search_pipeline(target));
 }
 

@@ -1,20 +1,6 @@
-// Loop programs -> machine code of the target, through LLVM. One stable kernel ABI (no allocation, no libc,
-// no libm in the code):
-//
-//   void <symbol>_prepare(void* const* buffers, void* prepared, void* scratch);
-//   void <symbol>_run(void* const* buffers, const void* prepared, void* scratch, parallel_for, void* context);
-//   using parallel_for = void (*)(void* context, void (*body)(void* closure, int64_t index), void* closure, int64_t n);
-//
-// Code for a target with `threads` above 1 calls parallel_for with n <= threads; body may be called from any thread, in
-// any order, each index once, and all must have returned before parallel_for does. Other code never calls it.
-//
-// `buffers`: one pointer per parameter of the Signature. `prepared`: Signature::prepared_bytes, which prepare fills
-// from the constants, once, and run reads. `scratch`: Signature::scratch_bytes, for prepare prepare_scratch_bytes,
-// whose content nobody needs between calls, so that kernels may share it, but not calls at the same time. All are
-// aligned to 64 bytes; of 0 bytes, a pointer may be null.
+// Loop programs -> machine code of the target (code.h), through LLVM.
 #pragma once
 
-#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -26,31 +12,11 @@
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
+#include "codegen/machine/code.h"
 #include "codegen/program/intrinsic.h"
 #include "codegen/program/program.h"
 
 namespace graft::codegen {
-
-struct Parameter {
-  std::string name;
-  Role role = Role::input;
-  DType dtype = DType::f32;
-  std::vector<std::int64_t> shape;
-  std::int64_t bytes = 0;
-  Layout layout = {};          // how `shape` stores the workload's tensor
-  bool only_prepared = false;  // a constant that `run` does not read: its pointer may be null there
-};
-
-struct Signature {
-  std::vector<Parameter> parameters;  // the program's buffers except temporaries, in order
-  std::int64_t prepared_bytes = 0;    // 0: there is nothing to prepare
-  std::int64_t prepare_scratch_bytes = 0, scratch_bytes = 0;
-  double amplification = 1;  // the program's, for checks of results
-  std::int64_t threads = 1;  // of the target: the number that the kernel may use
-
-  std::int64_t most_scratch_bytes() const { return std::max(prepare_scratch_bytes, scratch_bytes); }
-};
-Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 
 // A sequence of LLVM's passes as data.
 struct Pipeline {
@@ -68,17 +34,11 @@ struct Pipeline {
 // Fast enough to search with; its code is as fast as that of O3. On x86-64 that is "search"; elsewhere "less", because
 // the passes left out by "search" pay off if offsets are short and cores run in order.
 const Pipeline& search_pipeline(const Target& target);
+// By the name that runs record: "" is the target's search pipeline. UserError for one that this graft does not know.
+const Pipeline& pipeline_named(const std::string& name, const Target& target);
 // All known pipelines. Their code for a program differs by a few per cent in speed: the result of a
 // search is worth building with each.
 const std::vector<Pipeline>& pipelines();
-
-struct Object {
-  std::string bytes;       // relocatable ELF
-  std::uint64_t hash = 0;  // of the bytes' code (equal programs give equal hashes)
-  Signature signature;
-  std::string symbol;  // prefix of the two functions
-  std::int64_t ir_instructions = 0;
-};
 
 // The time of a compilation by phase: CPU seconds of the calling thread.
 struct PhaseSeconds {
@@ -111,9 +71,9 @@ class GaveUp : public base::Failure {
 // end cannot emit; TargetError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
 // riscv64; did you mean ...") or that contradicts itself, UserError for an intrinsic whose body violates the rules of
 // intrinsic.h, GaveUp where LLVM gave up.
-base::Result<Object> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                             const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
-base::Result<Object> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
+base::Result<Code> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
+                           const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
+base::Result<Code> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // A Reason if the target lacks a feature that the intrinsic needs. An intrinsic must name all features that its body
 // uses: LLVM gives up if it cannot generate code for one.
@@ -125,8 +85,9 @@ LoopProgram without_foreign_intrinsics(LoopProgram program, const Target& target
 
 // Throws the TargetError that compile would for this target, or where compile would give up on a small program for it.
 void check_target(const Target& target);
-// This machine: triple, cpu, features as LLVM sees them, vector bits and registers, cores, caches from sysfs.
-Target host_target();
+// This machine: triple, cpu, features as LLVM sees them, vector bits and registers, cores, caches from sysfs. Found
+// once: the hundred CPUID instructions that it takes are slow in virtual machines.
+const Target& host_target();
 
 // What becomes of a program, as text for people and tests.
 struct Listing {

@@ -29,7 +29,7 @@ std::string text_of(const Foreign& foreign, const std::string& symbol) {
 
 }  // namespace
 
-base::Result<Object> compile(const Foreign& foreign, const Target& target, const std::string& symbol) {
+base::Result<Code> compile(const Foreign& foreign, const Target& target, const std::string& symbol) {
   const Computation computation = computation_of(foreign).value();
   // With all passes of code generation: search_pipeline leaves out what calls and branches need.
   const Pipeline pipeline{"foreign functions", "", "", 2, {}};
@@ -39,7 +39,7 @@ base::Result<Object> compile(const Foreign& foreign, const Target& target, const
         function.setLinkage(llvm::GlobalValue::InternalLinkage);
   });
   if (!bytes) return bytes.reason();
-  Object object;
+  Code object;
   object.hash = base::hash_bytes(*bytes);
   object.bytes = std::move(*bytes);
   object.symbol = symbol;

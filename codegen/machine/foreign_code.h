@@ -6,11 +6,12 @@
 
 #include "base/error.h"
 #include "codegen/expression/foreign.h"
-#include "codegen/machine/compile.h"
+#include "codegen/expression/target.h"
+#include "codegen/machine/code.h"
 
 namespace graft::codegen {
 
 // `foreign` is known, and takes its numbers (computation_of). A Reason as compile.
-base::Result<Object> compile(const Foreign& foreign, const Target& target, const std::string& symbol);
+base::Result<Code> compile(const Foreign& foreign, const Target& target, const std::string& symbol);
 
 }  // namespace graft::codegen

@@ -181,7 +181,7 @@ std::string self_check_data(const std::vector<RunSettings::SelfCheck>& checks) {
              checks.size(), sizes, digests);
 }
 
-std::string program_text(const std::vector<const Object*>& objects, const Operands& operands,
+std::string program_text(const std::vector<const Code*>& objects, const Operands& operands,
                          const std::vector<Data>& memory, const SystemCalls& calls, const RunSettings& settings) {
   const std::size_t count = objects.size();
   std::string text = fmt::format(R"(
@@ -195,7 +195,7 @@ module asm ".globl _start\0A_start:\0A{start}"
   for (const std::vector<Data>* all : {&operands.data, &memory})
     for (const Data& data : *all)
       text += fmt::format("@{} = external hidden global [{} x i8]\n", data.name, data.bytes);
-  for (const Object* object : objects)
+  for (const Code* object : objects)
     text += fmt::format(
         "declare dso_local void @{0}_prepare(ptr, ptr, ptr)\n"
         "declare dso_local void @{0}_run(ptr, ptr, ptr, ptr, ptr)\n",
@@ -411,7 +411,7 @@ end:
 
 }  // namespace
 
-Operands operands_of(const std::vector<const Object*>& objects, const Computation& computation,
+Operands operands_of(const std::vector<const Code*>& objects, const Computation& computation,
                      const Reference& reference) {
   std::vector<int> tensors;
   for (std::size_t t = 0; t < computation.tensors.size(); ++t)
@@ -452,7 +452,7 @@ Operands operands_of(const std::vector<const Object*>& objects, const Computatio
   return result;
 }
 
-Operands operands_of(const Object& object, const std::vector<std::string>& inputs) {
+Operands operands_of(const Code& object, const std::vector<std::string>& inputs) {
   Operands result;
   result.names.resize(1);
   std::size_t taken = 0;
@@ -470,7 +470,7 @@ Operands operands_of(const Object& object, const std::vector<std::string>& input
   return result;
 }
 
-base::Result<std::string> harness(const std::vector<const Object*>& objects, const Target& target,
+base::Result<std::string> harness(const std::vector<const Code*>& objects, const Target& target,
                                   const std::function<Operands()>& make_operands, const RunSettings& settings,
                                   bool prepared_elsewhere) {
   assert(!objects.empty() && settings.repetitions >= 0);
@@ -478,7 +478,7 @@ base::Result<std::string> harness(const std::vector<const Object*>& objects, con
   if (!calls) return base::Reason{fmt::format("executable: no system calls known for {}", target.triple)};
   std::vector<Data> memory = {{"prepared", "", 64, prepared_elsewhere}, {"scratch", "", 64, false}};
   std::int64_t all_bytes = 0;
-  for (const Object* object : objects) {
+  for (const Code* object : objects) {
     memory[0].bytes = std::max(memory[0].bytes, whole_words(object->signature.prepared_bytes));
     memory[1].bytes = std::max(memory[1].bytes, whole_words(object->signature.most_scratch_bytes()));
     std::int64_t own = 0;

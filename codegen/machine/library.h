@@ -34,13 +34,13 @@
 #include "base/error.h"
 #include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/machine/interface.h"
 
 namespace graft::codegen {
 
 struct LibraryVariant {
-  Object object;  // its symbol differs from those of all others, and begins with the library's name
+  Code object;  // its symbol differs from those of all others, and begins with the library's name
   Interface::Variant origin;
   // The contents of the object's constant parameters, in their order and as stored; "" for one that its code does not
   // read. Empty: the caller passes the constants. All variants of a function must agree in this.

@@ -152,16 +152,19 @@ base::Result<std::string> link(const std::vector<Pieces>& objects, std::vector<s
   return content_of(output);
 }
 
-std::vector<Pieces> pieces_of(const std::vector<const Object*>& objects) {
+std::vector<Pieces> pieces_of(const std::vector<const Code*>& objects) {
   assert(!objects.empty());
   std::vector<Pieces> all;
-  for (const Object* object : objects) all.emplace_back(object->bytes);
+  for (const Code* object : objects) {
+    assert(object->form == CodeForm::object_file);
+    all.emplace_back(object->bytes);
+  }
   return all;
 }
 
 }  // namespace
 
-base::Result<std::string> link_shared(const std::vector<const Object*>& objects) {
+base::Result<std::string> link_shared(const std::vector<const Code*>& objects) {
   return link_shared_pieces(pieces_of(objects));
 }
 
@@ -169,7 +172,7 @@ base::Result<std::string> link_shared_pieces(const std::vector<Pieces>& objects)
   return link(objects, {"-shared", "--hash-style=gnu"});
 }
 
-base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
+base::Result<std::string> link_executable(const std::vector<const Code*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings) {
   const auto operands = [&] { return operands_of(objects, computation, reference); };

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 
 namespace graft::codegen {
 
@@ -28,7 +28,7 @@ class Pieces {
 };
 
 // A shared object (bytes of an ELF file) for this host's dynamic loader; no libraries needed.
-base::Result<std::string> link_shared(const std::vector<const Object*>& objects);
+base::Result<std::string> link_shared(const std::vector<const Code*>& objects);
 base::Result<std::string> link_shared_pieces(const std::vector<Pieces>& objects);
 
 // How an executable runs each of its kernels, in a measurer's terms (tasks/measurer.h).
@@ -60,7 +60,7 @@ struct RunSettings {
 // itself writes a line for each kernel instead, "NAME: 1100 ns, results right" (or "results WRONG"), with the least
 // time of a run, and ends with 1 if a result was wrong. A Reason for an architecture other than x86_64, riscv64,
 // aarch64, ppc64le. At least one object.
-base::Result<std::string> link_executable(const std::vector<const Object*>& objects, const Target& target,
+base::Result<std::string> link_executable(const std::vector<const Code*>& objects, const Target& target,
                                           const Computation& computation, const Reference& reference,
                                           const RunSettings& settings);
 

@@ -103,7 +103,7 @@ std::string wrong_with(const Sequence& sequence, const Sequence::Call& call) {
 void check(const Sequence& sequence) {
   check_header_name("network name", sequence.name);
   std::set<std::string> symbols;
-  for (const Object& kernel : sequence.kernels) {
+  for (const Code& kernel : sequence.kernels) {
     if (!kernel.symbol.starts_with(sequence.name + "_"))
       fail(sequence, fmt::format("kernel {}: its symbol does not begin with {}_", kernel.symbol, sequence.name));
     if (!symbols.insert(kernel.symbol).second) fail(sequence, fmt::format("kernel {}: occurs twice", kernel.symbol));
@@ -165,7 +165,7 @@ std::string call_text(const Sequence& sequence, std::size_t c) {
 
 std::string calls_text(const Sequence& sequence) {
   std::string text;
-  for (const Object& kernel : sequence.kernels)
+  for (const Code& kernel : sequence.kernels)
     text += fmt::format("declare hidden void @{}_run(ptr, ptr, ptr, ptr, ptr)\n", kernel.symbol);
   for (std::size_t c = 0; c < sequence.calls.size(); ++c) text += call_text(sequence, c);
   text += fmt::format("define internal void @{}_all({}) nounwind {{\n", sequence.name, kernel_arguments);
@@ -275,7 +275,7 @@ SequenceInterface interface_of(const Sequence& sequence, WeightsIn weights) {
 
 std::int64_t threads_of(const Sequence& sequence) {
   std::int64_t threads = 1;
-  for (const Object& kernel : sequence.kernels) threads = std::max(threads, kernel.signature.threads);
+  for (const Code& kernel : sequence.kernels) threads = std::max(threads, kernel.signature.threads);
   return threads;
 }
 
@@ -288,7 +288,7 @@ base::Document place_document(const std::optional<Place>& place) {
 }
 
 base::Document call_document(const Sequence& sequence, const Sequence::Call& call) {
-  const Object& kernel = sequence.kernels[std::size_t(call.kernel)];
+  const Code& kernel = sequence.kernels[std::size_t(call.kernel)];
   base::Document buffers = base::Document::list();
   for (std::size_t p = 0; p < call.buffers.size(); ++p) {
     const Parameter& parameter = kernel.signature.parameters[p];
@@ -368,7 +368,7 @@ std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryForm
   auto around = code_around(sequence, function_text(sequence, interface));
   if (!around) throw base::Failure("sequence: " + around.reason().text);
   std::vector<std::string> parts = {sequence.exported ? std::move(around).value() : hidden(std::move(around).value())};
-  for (const Object& kernel : sequence.kernels) parts.push_back(hidden(kernel.bytes));
+  for (const Code& kernel : sequence.kernels) parts.push_back(hidden(kernel.bytes));
   std::vector<Pieces> objects(parts.begin(), parts.end());
   DataObject data;
   if (interface.weights_are_in_code()) {
@@ -413,7 +413,7 @@ base::Result<std::string> link_shared_sequence(const Sequence& sequence) {
   auto around = code_around(sequence, kernel_text(sequence));
   if (!around) return around.reason();
   std::vector<Pieces> objects = {*around};
-  for (const Object& kernel : sequence.kernels) objects.emplace_back(kernel.bytes);
+  for (const Code& kernel : sequence.kernels) objects.emplace_back(kernel.bytes);
   return link_shared_pieces(objects);
 }
 
@@ -429,7 +429,7 @@ base::Result<std::string> link_sequence_program(const Sequence& sequence, const 
                                       sequence.inputs[i].bytes())};
   auto code = code_around(sequence, kernel_text(sequence));
   if (!code) return code.reason();
-  const Object object{std::move(code).value(), 0, signature(sequence), sequence.name, 0};
+  const Code object{std::move(code).value(), 0, signature(sequence), sequence.name, 0};
   const bool has_weights = !sequence.weights.empty();
   auto around = guarded(sequence.target, [&] {
     const auto operands = [&] { return operands_of(object, inputs); };
@@ -437,7 +437,7 @@ base::Result<std::string> link_sequence_program(const Sequence& sequence, const 
   });
   if (!around) return around.reason();
   std::vector<Pieces> objects = {object.bytes, *around};
-  for (const Object& kernel : sequence.kernels) objects.emplace_back(kernel.bytes);
+  for (const Code& kernel : sequence.kernels) objects.emplace_back(kernel.bytes);
   DataObject data;
   if (has_weights) {
     data = data_object(object.bytes, "prepared", object.signature.prepared_bytes);

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "codegen/expression/computation.h"
 #include "codegen/expression/target.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/machine/library.h"
 #include "codegen/machine/link.h"
 
@@ -55,9 +55,9 @@ struct Sequence {
   std::string platform, graft;  // where its kernels were measured; the version that made it
   Target target;
   std::vector<Tensor> inputs, outputs;
-  std::vector<Object> kernels;  // Their symbols differ, and begin with the sequence's name and an underscore: two
-                                // sequences may be part of one program.
-  std::vector<Call> calls;      // one at least writes each output that has elements
+  std::vector<Code> kernels;  // Their symbols differ, and begin with the sequence's name and an underscore: two
+                              // sequences may be part of one program.
+  std::vector<Call> calls;    // one at least writes each output that has elements
   std::int64_t arena_bytes = 0;
   std::string weights;    // everything constant, pieces aligned to 64 bytes
   bool exported = false;  // as Library::exported

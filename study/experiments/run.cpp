@@ -174,7 +174,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
     }
   }
   search::Retimed again;
-  const bool retimed = experiment.again > 0 && tasks::source_of(platform) != "modelled";
+  const bool retimed = experiment.again > 0 && !platform.device->is_exact();
   if (retimed) {
     std::vector<codegen::Candidate> finalists;
     std::set<std::uint64_t> known;
@@ -339,7 +339,7 @@ ExperimentResults run(const ExperimentRequest& request, base::Team& team, base::
       for (const std::string& name : experiment.platforms) {
         const tasks::Platform platform = tasks::platform_named(name);
         const bool shares =
-            team.size() > 1 && experiment.kind == Experiment::Kind::search && tasks::source_of(platform) == "modelled";
+            team.size() > 1 && experiment.kind == Experiment::Kind::search && platform.device->is_exact();
         if (shares) {
           append(results, shared_searches(platform, own, models, team, monitor));
           continue;

@@ -50,7 +50,7 @@ Request identity_of(const AdaptRequest& request, std::int64_t shots, const std::
   Request identity("adapt");
   identity.set("workloads", names_of(request.workloads))
       .set("platform", request.platform.name)
-      .set("source", tasks::source_of(request.platform))
+      .set("source", request.platform.device->source())
       .set("platform_hash", platform_hash(request.platform))
       .set("shots", shots)
       .set("model", model);
@@ -315,7 +315,7 @@ AdaptResult adapt(const AdaptRequest& asked, base::Monitor& monitor) {
     request.platform.target = given->target;
   }
   result.platform = request.platform.name;
-  result.source = given ? given->source : tasks::source_of(request.platform);
+  result.source = given ? given->source : request.platform.device->source();
 
   meta::ModelFile prior = meta::load_model(result.prior);
   datasets::refuse_emulated(result.platform, result.source);
@@ -329,7 +329,7 @@ AdaptResult adapt(const AdaptRequest& asked, base::Monitor& monitor) {
     const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
     std::vector<codegen::Space> spaces;
     for (const codegen::Workload& workload : request.workloads) {
-      tasks::require_memory(workload, tasks::place_of(request.platform), measure);
+      tasks::require_memory(workload, request.platform.device->place(), measure);
       spaces.push_back(codegen::derive_space(workload, request.platform.target));
     }
     const auto measurer = tasks::make_measurer(request.platform, measure);

@@ -35,7 +35,7 @@ Request identity_of(const CollectRequest& request) {
   Request identity("collect");
   identity.set("workloads", std::move(names))
       .set("platform", request.platform.name)
-      .set("source", tasks::source_of(request.platform))
+      .set("source", request.platform.device->source())
       .set("platform_hash", platform_hash(request.platform))
       .set("explorer", request.programs.empty() ? request.explorer : "listed");
   if (!request.programs.empty()) {
@@ -52,7 +52,7 @@ Request identity_of(const CollectRequest& request) {
 std::vector<datasets::Quality> write(const CollectRequest& request, const search::RunDirectory& run) {
   datasets::Dataset dataset;
   dataset.platform = request.platform.name;
-  dataset.source = tasks::source_of(request.platform);
+  dataset.source = request.platform.device->source();
   dataset.platform_yaml = request.platform.yaml;
   dataset.target = request.platform.target;
   dataset.provenance = search::read_run(run.path()).journal.head.at("context");
@@ -145,7 +145,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
   const bool listed = !request.programs.empty();
   std::vector<codegen::Space> spaces;
   for (const codegen::Workload& workload : request.workloads) {
-    tasks::require_memory(workload, tasks::place_of(platform), measure);
+    tasks::require_memory(workload, platform.device->place(), measure);
     spaces.push_back(space_of(request.space, workload, platform.target));
     if (listed && pool.of(workload).empty())
       throw base::UserError(base::shortened(workload.text()), "the datasets hold no measured program of this workload");
@@ -165,7 +165,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
   // A single workload may be beyond a platform; where nothing was ok before it either, the platform is to blame.
   CollectResult result;
   result.platform = platform.name;
-  result.source = tasks::source_of(platform);
+  result.source = platform.device->source();
   result.complete = true;
   bool any_ok = false;
   for (std::size_t w = 0; w < spaces.size() && result.complete; ++w) {
@@ -211,9 +211,8 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
 }
 
 void check_ranks(const tasks::Platform& platform, base::Team& team, base::Monitor& monitor) {
-  const std::string source = tasks::source_of(platform);
-  if (team.size() == 1 || source == "modelled") return;
-  if (source != "native")
+  if (team.size() == 1 || platform.device->is_exact()) return;
+  if (!platform.device->is_this_host())
     throw base::UserError("mpirun",
                           fmt::format("ranks would run programs on {} at the same time; one process shares the "
                                       "work among several boards (ssh: a list)",

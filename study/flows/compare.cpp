@@ -84,7 +84,7 @@ search::Retimed times_again(const std::vector<search::RunContent>& runs, std::in
     const std::string& name = run.request.at("platform").as_string();
     if (!platforms.contains(name)) {
       const tasks::Platform platform = search::platform_of(run);
-      if (tasks::source_of(platform) == "modelled")
+      if (platform.device->is_exact())
         throw FieldError("again", fmt::format("times of {} are modelled: they stay what they are", name));
       if (platform_hash(platform) != run.request.at("platform_hash").as_string())
         throw FieldError("again", fmt::format("{} is not what these runs were made on", name));

@@ -22,12 +22,12 @@
 #include "codegen/machine/needs.h"
 #include "codegen/schedule/candidate.h"
 #include "search/run_directory.h"
-#include "study/flows/code_runner.h"
 #include "study/flows/constants.h"
 #include "study/inputs/request.h"
 #include "study/knowledge/answer.h"
 #include "tasks/kinship.h"
 #include "tasks/platform.h"
+#include "tasks/probe.h"
 #include "tasks/remote.h"
 
 namespace graft::study {
@@ -136,7 +136,7 @@ class Compiler {
         name_(codegen::identifier(request.name)),
         expected_(1, request.threads),
         monitor_(monitor) {
-    for (const tasks::Platform& platform : platforms) runners_.push_back(runner_of(platform));
+    for (const tasks::Platform& platform : platforms) runners_.push_back(platform.device->runner());
   }
 
   CheckedFunction compiled_function(const std::vector<Source>& sources) {
@@ -188,7 +188,7 @@ class Compiler {
   void add_variant(CheckedFunction& out, const Source& source, const Answer& answer, bool brings_constants) {
     const tasks::Platform& platform = platforms_[source.platform];
     const codegen::Target& target = platform.target;
-    const CodeRunner& runner = runners_[source.platform];
+    const tasks::CodeRunner& runner = runners_[source.platform];
     const auto failed = [&](const base::Reason& reason) {
       return base::Failure(fmt::format("{}: {}", source.place, reason.text));
     };
@@ -197,8 +197,7 @@ class Compiler {
     WithConstants apart;
     if (brings_constants) apart = with_constants(*lowered, *out.results, monitor_);
     const std::string symbol = fmt::format("{}_{}_kernel{}", name_, out.code.name, out.code.variants.size());
-    auto object = codegen::compile(brings_constants ? apart.program : *lowered, target,
-                                   pipeline_named(answer.pipeline, target), symbol);
+    auto object = platform.device->code(brings_constants ? apart.program : *lowered, target, answer.pipeline, symbol);
     if (!object) throw failed(object.reason());
     codegen::Interface::Variant origin{{}, answer.pipeline, answer.seconds(), runner.check, runner.reason};
     if (const auto steps = codegen::schedule(answer.candidate)) {
@@ -230,8 +229,8 @@ class Compiler {
 
   const CompileRequest& request_;
   const std::vector<tasks::Platform>& platforms_;
-  std::vector<CodeRunner> runners_;  // by platform
-  const std::string name_;           // of the library
+  std::vector<tasks::CodeRunner> runners_;  // by platform
+  const std::string name_;                  // of the library
   tasks::LatestExpected expected_;
   tasks::Expected given_;  // with the constants of the request, of the latest function
   std::set<std::string> constants_used_;
@@ -243,7 +242,7 @@ std::string self_checking_program(const CheckedFunction& function, const codegen
   if (first.check == "none")
     throw base::Failure(fmt::format("{}: a program that checks itself must run here once, but {}", function.code.name,
                                     first.unchecked));
-  std::vector<const codegen::Object*> objects;
+  std::vector<const codegen::Code*> objects;
   for (const codegen::LibraryVariant& variant : function.code.variants) objects.push_back(&variant.object);
   auto executable =
       codegen::link_executable(objects, target, function.results->computation, function.results->reference,
@@ -301,7 +300,7 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
   Compiled out;
   for (const tasks::Platform& platform : sources.platforms) {
     out.platform += (out.platform.empty() ? "" : ", ") + platform.name;
-    note_emulated(platform, monitor);
+    tasks::note_emulated(platform, monitor);
   }
   out.executable = checks_itself;
   std::vector<codegen::LibraryFunction> functions;

@@ -14,8 +14,8 @@
 #include "codegen/machine/link.h"
 #include "graph/check.h"
 #include "graph/inputs.h"
-#include "study/flows/code_runner.h"
 #include "tasks/host_runner.h"
+#include "tasks/probe.h"
 #include "tasks/remote.h"
 
 namespace graft::study {
@@ -60,7 +60,7 @@ std::vector<std::string> outputs_of(const codegen::Sequence& sequence, std::stri
   return outputs;
 }
 
-tasks::ProgramRun run_on(const CodeRunner& runner, const codegen::Sequence& sequence, const Inputs& inputs,
+tasks::ProgramRun run_on(const tasks::CodeRunner& runner, const codegen::Sequence& sequence, const Inputs& inputs,
                          const codegen::RunSettings& settings, const std::string& place, base::Monitor& monitor) {
   const auto executable = codegen::link_sequence_program(sequence, bytes_of(sequence, inputs), settings);
   if (!executable) throw base::Failure(executable.reason().text);
@@ -95,7 +95,7 @@ tasks::ProgramRun run_on_threads(const codegen::Sequence& sequence, const Inputs
 }
 
 // `outputs`: what the program itself wrote. They must be those of the same calls without a common arena.
-NetworkCheck checked(const CodeRunner& runner, const NetworkProgram& program, const Inputs& inputs,
+NetworkCheck checked(const tasks::CodeRunner& runner, const NetworkProgram& program, const Inputs& inputs,
                      const std::string& outputs, const std::string& place, base::Monitor& monitor) {
   const graph::Plan& plan = program.plan;
   const Observed look = observed(program);
@@ -151,8 +151,8 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
   out.weights_bytes = std::int64_t(program.sequence.weights.size());
   out.calls = program.sequence.calls.size();
   out.kernels = program.sequence.kernels.size();
-  note_emulated(tuned.platform, monitor);
-  const CodeRunner runner = runner_of(tuned.platform);
+  tasks::note_emulated(tuned.platform, monitor);
+  const tasks::CodeRunner runner = tuned.platform.device->runner();
   out.check = runner.check;
   out.unchecked = runner.reason;
   const Inputs inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
@@ -185,7 +185,7 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
 NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor) {
   const TunedNetwork tuned = read_tuned_network(request.folder);
   const NetworkProgram program = program_of(tuned, plan_of(tuned), "network", monitor);
-  const CodeRunner runner = runner_of(tuned.platform);
+  const tasks::CodeRunner runner = tuned.platform.device->runner();
   if (!runner.where) throw base::Failure(fmt::format("{} cannot be run here: {}", tuned.model.string(), runner.reason));
   Inputs inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
   for (const auto& [name, array] : request.inputs) {

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/machine/compile.h"
 #include "codegen/program/constants.h"
 
 namespace graft::study {

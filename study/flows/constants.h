@@ -11,7 +11,7 @@
 #include "base/monitor.h"
 #include "base/numpy.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/program/constants.h"
 #include "tasks/remote.h"
 
@@ -44,7 +44,7 @@ class PreparedAhead {
 
   codegen::LoopProgram program_;
   codegen::WithoutPrepare halves_;
-  std::optional<codegen::Object> preparing_;  // compiled when it is first needed
+  std::optional<codegen::Code> preparing_;  // compiled when it is first needed
 };
 
 struct WithConstants {

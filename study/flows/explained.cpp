@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <variant>
 
 #include "base/error.h"
 #include "codegen/expression/workload.h"
@@ -24,7 +23,8 @@ std::string add_code(const search::RunContent& run, const Answer& answer, Explai
   if (!program) return fmt::format("the schedule does not lower today: {}", program.reason().text);
   out.scheduled = codegen::to_text(*program);
   out.fewer_operations = fewer_operations(answer.candidate, platform.target);
-  const auto listing = codegen::listing(*program, platform.target, pipeline_named(answer.pipeline, platform.target));
+  const auto listing =
+      codegen::listing(*program, platform.target, codegen::pipeline_named(answer.pipeline, platform.target));
   if (!listing) return fmt::format("no assembly: {}", listing.reason().text);
   out.assembly = listing->assembly;
   return "";
@@ -58,11 +58,11 @@ std::optional<double> fewer_operations(const codegen::Candidate& candidate, cons
 }
 
 std::optional<Roof> roof_of(const tasks::Platform& platform, const codegen::Workload& workload) {
-  const auto* const modelled = std::get_if<tasks::Modelled>(&platform.how);
-  if (modelled == nullptr) return std::nullopt;
+  const std::optional<tasks::Limits> limits = platform.device->limits();
+  if (!limits) return std::nullopt;
   const std::optional<double> peak = peak_gflops(platform, workload);
   if (!peak) return std::nullopt;
-  return Roof{*peak, modelled->profile.memory_gigabytes_per_second};
+  return Roof{*peak, limits->memory_gigabytes_per_second};
 }
 
 Explained explained(const search::RunContent& run, const Answer& answer) {

@@ -54,7 +54,7 @@ void rebuild_best(const KernelSearch& search, search::RunDirectory& run, const t
 KernelAnswer kernel_answer(const KernelSearch& search, search::RunDirectory& run,
                            const tasks::MeasureSettings& settings, base::Monitor& monitor) {
   if (search.measured_more) drop_builds(run);
-  if (search.rebuild > 0 && tasks::source_of(search.platform) == "native") rebuild_best(search, run, settings, monitor);
+  if (search.rebuild > 0 && search.platform.device->is_this_host()) rebuild_best(search, run, settings, monitor);
   KernelAnswer made;
   made.builds = by_pipelines(run.builds());
   // From all recorded trials: an earlier run with more trials may have found a better one.

@@ -275,7 +275,7 @@ class NetworkSearch {
       monitor_.note(note);
       break;
     }
-    if (deadline_.exists() || !std::holds_alternative<tasks::Native>(out_.platform.how)) return;
+    if (deadline_.exists() || !out_.platform.device->is_this_host()) return;
     double operations = 0;
     for (const TuneRequest& search : all.searches) operations += double(codegen::flops(search.workload));
     const double seconds =
@@ -568,7 +568,7 @@ base::Document to_document(const TunedNetwork& network) {
       .set("shapes", shapes_document(network.options.shapes))
       .set("constants", constants_document(network.options.constants))
       .set("platform", network.platform.name)
-      .set("source", tasks::source_of(network.platform));
+      .set("source", network.platform.device->source());
   if (!network.options.functions.empty()) {
     base::Document functions = base::Document::list();
     for (const std::string& each : network.options.functions) functions.push(each);

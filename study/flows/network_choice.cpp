@@ -66,7 +66,7 @@ void choose_in_place(const graph::Plan& plan, TunedNetwork& network, const base:
                      base::Monitor& monitor) {
   const bool is_whole = std::all_of(network.kernels.begin(), network.kernels.end(),
                                     [](const NetworkKernel& kernel) { return kernel.has_program(); });
-  if (!std::holds_alternative<tasks::Native>(network.platform.how) || !is_whole || network.kernels.empty()) return;
+  if (!network.platform.device->is_this_host() || !is_whole || network.kernels.empty()) return;
   std::vector<std::vector<KnownAnswer>> programs;
   std::size_t rounds = 1;
   for (const NetworkKernel& kernel : network.kernels) {

@@ -108,8 +108,7 @@ class Builder {
       auto program = codegen::program(kernel.answer->candidate, target);
       if (!program) throw failed(program.reason());
       ahead_.emplace_back(PreparedAhead(*program));
-      auto object =
-          codegen::compile(ahead_.back()->run(), target, pipeline_named(kernel.answer->pipeline, target), symbol);
+      auto object = tuned_.platform.device->code(ahead_.back()->run(), target, kernel.answer->pipeline, symbol);
       if (!object) throw failed(object.reason());
       made_.sequence.kernels.push_back(std::move(object).value());
     }
@@ -117,7 +116,7 @@ class Builder {
 
   void place_buffers() {
     std::vector<std::int64_t> scratch;
-    for (const codegen::Object& kernel : made_.sequence.kernels) scratch.push_back(kernel.signature.scratch_bytes);
+    for (const codegen::Code& kernel : made_.sequence.kernels) scratch.push_back(kernel.signature.scratch_bytes);
     use_ = graph::arena_use(plan(), scratch);
     places_ = graph::placed(use_.lifetimes);
     made_.sequence.arena_bytes = places_.bytes;
@@ -161,7 +160,7 @@ class Builder {
 
   void add_call(std::size_t number) {
     const graph::Plan::Call& call = plan().calls[number];
-    const codegen::Object& kernel = made_.sequence.kernels[std::size_t(call.kernel)];
+    const codegen::Code& kernel = made_.sequence.kernels[std::size_t(call.kernel)];
     const codegen::Computation& computation = plan().kernels[std::size_t(call.kernel)].workload.computation();
     std::vector<int> buffers;  // of constants
     for (const codegen::Tensor& tensor : computation.tensors)

@@ -131,7 +131,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
   PredictedNetwork out;
   out.model = request.model;
   out.platform = request.platform.name;
-  out.source = tasks::source_of(request.platform);
+  out.source = request.platform.device->source();
   out.records = std::int64_t(measured.size());
   out.operations_per_second = roofline->operations_per_second;
   out.bytes_per_second = roofline->bytes_per_second;
@@ -164,7 +164,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
     each.one = estimated(seconds);
     for (std::size_t d = 0; d < sums.size(); ++d) sums[d] += double(kernel.calls) * seconds[d];
   }
-  if (!std::holds_alternative<tasks::Modelled>(request.platform.how)) {
+  if (!request.platform.device->is_exact()) {
     const double transfer =
         slowest_transfer * bytes_from_memory(plan, request.platform.target) / roofline->far_bytes_per_second;
     base::Stream stream(request.seed, "predict network: all calls");

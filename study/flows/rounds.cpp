@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <variant>
 
 #include "datasets/failures.h"
 
@@ -33,7 +32,7 @@ namespace {
 
 // What may help where most programs end so.
 std::string remedy_for(datasets::Status status, const tasks::Platform& platform) {
-  const bool on_board = std::holds_alternative<tasks::Remote>(platform.how);
+  const bool on_board = platform.device->place() == tasks::Place::elsewhere;
   switch (status) {
     case datasets::Status::wrong_result:
     case datasets::Status::crashed:

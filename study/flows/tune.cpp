@@ -77,7 +77,7 @@ Request identity_of(const TuneRequest& request, const Prior& prior, const Histor
   Request identity("tune");
   identity.set("workload", request.workload.text())
       .set("platform", request.platform.name)
-      .set("source", tasks::source_of(request.platform))
+      .set("source", request.platform.device->source())
       .set("platform_hash", platform_hash(request.platform))
       .set("model", prior.identity);
   put_settings(request, identity.fields());
@@ -305,10 +305,10 @@ struct TuneSession::State {
     return settings;
   }
   // Programs that are built again in the end.
-  std::int64_t rebuilt() const { return tasks::source_of(request.platform) == "native" ? request.rebuild : 0; }
+  std::int64_t rebuilt() const { return request.platform.device->is_this_host() ? request.rebuild : 0; }
   // UserError before there is a folder.
   static codegen::Space checked_space(const TuneRequest& request, const tasks::MeasureSettings& measure) {
-    tasks::require_memory(request.workload, tasks::place_of(request.platform), measure);
+    tasks::require_memory(request.workload, request.platform.device->place(), measure);
     codegen::Space space = space_of(request.space, request.workload, request.platform.target);
     // Refuses unknown or contradictory settings.
     search::make_explorer(request.explorer, space, request.seed, request.selection);
@@ -387,7 +387,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor, double par
   TuneResult result;
   result.workload = request.workload.text();
   result.platform = platform.name;
-  result.source = tasks::source_of(platform);
+  result.source = platform.device->source();
   result.seed = request.seed;
   result.model = state.prior.name;
   result.folder = state.run.path();
@@ -480,7 +480,8 @@ std::string why_bytes_are_slow(const codegen::Workload& workload, const codegen:
     for (const codegen::Tensor& tensor : intrinsic->computation.tensors)
       if (is_byte(tensor.dtype)) return "";
   return fmt::format(
-      "{} has no instruction for dot products of bytes: their products are widened to 32 bits and added one by one, which "
+      "{} has no instruction for dot products of bytes: their products are widened to 32 bits and added one by one, "
+      "which "
       "is about as fast as f32, or slower",
       target.cpu.empty() ? target.triple : target.cpu);
 }

@@ -49,6 +49,7 @@ const char* const prior_name = "prior.h5";
 tasks::Platform platform_named_by(const std::string& device) {
   tasks::Platform platform;
   platform.name = device.empty() ? "command" : fmt::format("command:{}", device);
+  platform.device = tasks::command_device();
   return platform;
 }
 
@@ -231,7 +232,7 @@ std::unique_ptr<tasks::Measurer> measurer_of(const OwnRequest& request, const co
   for (const std::string& run : request.runs.empty() ? std::vector{request.command.run} : request.runs) {
     tasks::Command command = request.command;
     command.run = run;
-    devices.push_back(tasks::make_command_measurer(command, space, settings));
+    devices.push_back(tasks::command_device(command, &space)->measurer({}, settings, nullptr));
   }
   std::unique_ptr<tasks::Measurer> all = tasks::side_by_side(std::move(devices));
   return turn == nullptr ? std::move(all) : std::make_unique<InTurns>(std::move(all), *turn);

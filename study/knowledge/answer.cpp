@@ -12,8 +12,6 @@
 #include "codegen/expression/computation.h"
 #include "codegen/schedule/sketch.h"
 #include "codegen/schedule/table_schema.h"
-#include "tasks/modelled/modelled.h"
-#include "tasks/peak.h"
 
 namespace graft::study {
 namespace {
@@ -67,14 +65,13 @@ std::vector<Answer> answers_of(const search::RunContent& run, const codegen::Wor
 std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::Workload& workload,
                                      const tasks::Platform& platform, const tasks::MeasureSettings& settings,
                                      base::Monitor& monitor) {
-  const bool modelled = tasks::source_of(platform) == "modelled";
   for (;;) {
     std::optional<Answer> best = answer_of(run, workload);
-    if (!best || !modelled || best->measurement.check == "qemu") return best;
-    const auto measurer =
-        tasks::make_modelled_measurer(platform, settings, {.qemu_every = 1, .caches = {}, .memo = {}});
+    if (!best || best->measurement.check == "qemu") return best;
+    const auto checker = platform.device->checker(platform, settings);
+    if (checker == nullptr) return best;
     std::optional<datasets::Measurement> checked;
-    measurer->measure(
+    checker->measure(
         std::span(&best->candidate, 1), [&](const tasks::Measured& measured) { checked = measured.measurement; },
         monitor);
     if (!checked) return best;
@@ -93,14 +90,6 @@ std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::W
                                checked->reason));
     }
   }
-}
-
-const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::Target& target) {
-  if (name.empty()) return codegen::search_pipeline(target);
-  for (const codegen::Pipeline& pipeline : codegen::pipelines()) {
-    if (pipeline.name == name) return pipeline;
-  }
-  throw base::UserError(fmt::format("the run was built by the pipeline '{}', which is not known; tune again", name));
 }
 
 base::Document schedule_document(const codegen::Candidate& candidate) {
@@ -145,7 +134,7 @@ bool is_in_f32(const codegen::Workload& workload) {
 
 std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload) {
   if (!is_in_f32(workload)) return std::nullopt;
-  const std::optional<double> flops = tasks::peak_flops_per_second(platform);
+  const std::optional<double> flops = platform.device->peak_flops_per_second(platform);
   if (!flops) return std::nullopt;
   return *flops * 1e-9;
 }

@@ -11,7 +11,6 @@
 #include "base/document.h"
 #include "base/monitor.h"
 #include "codegen/expression/workload.h"
-#include "codegen/machine/compile.h"
 #include "codegen/schedule/candidate.h"
 #include "datasets/trial.h"
 #include "search/run_directory.h"
@@ -50,10 +49,6 @@ std::optional<Answer> checked_answer(search::RunDirectory& run, const codegen::W
                                      const tasks::Platform& platform, const tasks::MeasureSettings& settings,
                                      base::Monitor& monitor);
 
-// A pipeline by the name that runs use: "" is the target's search pipeline. UserError for one that this graft does not
-// know.
-const codegen::Pipeline& pipeline_named(const std::string& name, const codegen::Target& target);
-
 // The steps of a candidate, a line each; of a row of a table its values.
 base::Document schedule_document(const codegen::Candidate& candidate);
 
@@ -68,7 +63,7 @@ bool does_less_arithmetic(const codegen::Candidate& candidate);
 // Whether it computes in f32 alone.
 bool is_in_f32(const codegen::Workload& workload);
 // The platform's peak of fp32 multiply-adds in GFLOP/s, for workloads in f32; nullopt if it is
-// not known (tasks/peak.h).
+// not known (tasks/device.h).
 std::optional<double> peak_gflops(const tasks::Platform& platform, const codegen::Workload& workload);
 
 }  // namespace graft::study

@@ -19,7 +19,6 @@
 #include "study/knowledge/answer.h"
 #include "study/knowledge/library.h"
 #include "tasks/kinship.h"
-#include "tasks/peak.h"
 
 namespace graft::study {
 namespace {
@@ -171,13 +170,13 @@ std::optional<Roofline> roofline_of(const tasks::Platform& platform, const std::
   const double vector_bytes = std::max(4.0, double(target.vector_bits) / 8);
   Roofline out;
   out.near_bytes = double(target.l2_bytes.value_or(usual_near_bytes));
-  if (const auto* const modelled = std::get_if<tasks::Modelled>(&platform.how)) {
-    const tasks::Profile& profile = modelled->profile;
-    const double cycles = profile.gigahertz * 1e9 * double(target.threads);
-    out.operations_per_second = tasks::peak_flops_per_second(platform).value_or(2 * vector_bytes / 4 * cycles);
+  if (const std::optional<tasks::Limits> limits = platform.device->limits()) {
+    const double cycles = limits->gigahertz * 1e9 * double(target.threads);
+    out.operations_per_second =
+        platform.device->peak_flops_per_second(platform).value_or(2 * vector_bytes / 4 * cycles);
     out.bytes_per_second = vector_bytes * cycles;  // a load in each cycle
     out.near_bytes = std::max(out.near_bytes, double(target.l3_bytes.value_or(0)));
-    out.far_bytes_per_second = profile.memory_gigabytes_per_second * 1e9;
+    out.far_bytes_per_second = limits->memory_gigabytes_per_second * 1e9;
   } else if (kernels.empty()) {
     return std::nullopt;
   } else {

@@ -19,7 +19,7 @@ datasets::Dataset dataset_of(const search::RunContent& run) {
   const tasks::Platform platform = search::platform_of(run);
   datasets::Dataset out;
   out.platform = platform.name;
-  out.source = search::is_of_command(run.request) ? run.request.at("source").as_string() : tasks::source_of(platform);
+  out.source = platform.device->source();
   out.platform_yaml = platform.yaml;
   out.target = platform.target;
   out.provenance = base::Document::map().set("request", run.request);

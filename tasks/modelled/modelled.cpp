@@ -21,6 +21,7 @@
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
+#include "codegen/program/peak.h"
 #include "tasks/host_runner.h"
 #include "tasks/modelled/caches.h"
 #include "tasks/remote.h"
@@ -39,14 +40,11 @@ constexpr double outlier_share = 0.02, least_outlier = 1.2, greatest_outlier = 2
 constexpr std::int64_t light_flops = 30'000'000;  // up to a second under qemu
 constexpr std::size_t block_size = 16;            // candidates in flight between two reports
 
-const Profile& profile_of(const Platform& platform) {
-  return std::get<Modelled>(platform.how).profile;
-}
-
-void check_modelled(const Platform& platform) {
-  if (!std::holds_alternative<Modelled>(platform.how))
-    throw base::UserError(platform.name, "is not a modelled platform");
-  check_profile(profile_of(platform), platform.target, [&](std::string_view) { return platform.name; });
+const Profile& checked_profile(const Platform& platform) {
+  const Profile* const profile = profile_of(platform);
+  if (profile == nullptr) throw base::UserError(platform.name, "is not a modelled platform");
+  check_profile(*profile, platform.target, [&](std::string_view) { return platform.name; });
+  return *profile;
 }
 codegen::CoreTimingSettings core_settings(const Profile& profile) {
   codegen::CoreTimingSettings settings;
@@ -58,8 +56,7 @@ codegen::CoreTimingSettings core_settings(const Profile& profile) {
 }
 
 void check_platform(const Platform& platform) {
-  check_modelled(platform);
-  codegen::check_core_timing(platform.target, core_settings(profile_of(platform)));
+  codegen::check_core_timing(platform.target, core_settings(checked_profile(platform)));
 }
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) {
@@ -127,7 +124,7 @@ std::map<int, Phase> phases_of(const codegen::LoopProgram& program, const std::v
 
 base::Result<ModelledTime> time_of(const codegen::LoopProgram& whole, const Platform& platform,
                                    const CacheSettings& caches, TrafficMemo* memo) {
-  const Profile& profile = profile_of(platform);
+  const Profile& profile = *profile_of(platform);
   const Share share = busiest_share(whole, platform.target.threads);
   const base::Result<codegen::CoreTiming> core =
       codegen::core_timing(share.program, platform.target, core_settings(profile));
@@ -155,11 +152,20 @@ Measurement outcome(Status status, std::string reason) {
   return without_times(status, std::move(reason), "modelled");
 }
 
+// False for a program that is not installed, too.
+bool starts(const std::string& program) {
+  try {
+    return base::run_process({program, "--version"}, std::chrono::seconds(10)).exit_code == 0;
+  } catch (const base::Failure&) {
+    return false;
+  }
+}
+
 class ModelledMeasurer : public Measurer {
  public:
   ModelledMeasurer(const Platform& platform, const MeasureSettings& settings, ModelledSettings modelled)
       : platform_(platform),
-        profile_(profile_of(platform_)),
+        profile_(*profile_of(platform_)),
         host_(codegen::host_target()),
         settings_(settings),
         modelled_(std::move(modelled)),
@@ -264,22 +270,14 @@ class ModelledMeasurer : public Measurer {
 
   bool qemu_works(base::Monitor& monitor) {
     if (!qemu_works_) {
-      qemu_works_ = false;
-      if (profile_.qemu.empty()) {
+      qemu_works_ = !profile_.qemu.empty() && starts(profile_.qemu[0]);
+      if (profile_.qemu.empty())
         note_once(monitor,
                   fmt::format("the profile of {} names no qemu: checked on this host only", platform_.target.cpu));
-      } else {
-        try {
-          const base::Finished finished = base::run_process({profile_.qemu[0], "--version"}, std::chrono::seconds(10));
-          qemu_works_ = finished.exit_code == 0;
-        } catch (const base::Failure&) {
-          // Not installed: told below, like one that does not work.
-        }
-        if (!*qemu_works_)
-          note_once(monitor, fmt::format("'{}' does not start: checked on this host only; install qemu-user to check "
-                                         "code of {}",
-                                         profile_.qemu[0], platform_.target.cpu));
-      }
+      else if (!*qemu_works_)
+        note_once(monitor, fmt::format("'{}' does not start: checked on this host only; install qemu-user to check "
+                                       "code of {}",
+                                       profile_.qemu[0], platform_.target.cpu));
     }
     return *qemu_works_;
   }
@@ -308,7 +306,65 @@ class ModelledMeasurer : public Measurer {
   LatestExpected expected_;
 };
 
+class ModelledDevice : public Device {
+ public:
+  explicit ModelledDevice(Profile profile) : profile_(std::move(profile)) {}
+  const Profile& profile() const { return profile_; }
+  std::string source() const override { return "modelled"; }
+  Place place() const override { return Place::both; }
+  std::unique_ptr<Measurer> measurer(const Platform& platform, const MeasureSettings& settings,
+                                     Shared* shared) const override {
+    ModelledSettings modelled;
+    if (shared != nullptr) {
+      if (shared->host_checks == nullptr) shared->host_checks = std::make_shared<HostChecks>(settings);
+      if (shared->memo == nullptr) shared->memo = std::make_shared<TrafficMemo>();
+      modelled.host_checks = shared->host_checks;
+      modelled.memo = shared->memo;
+    }
+    return make_modelled_measurer(platform, settings, std::move(modelled));
+  }
+  std::unique_ptr<Measurer> checker(const Platform& platform, const MeasureSettings& settings) const override {
+    return make_modelled_measurer(platform, settings, {.qemu_every = 1, .caches = {}, .memo = {}});
+  }
+  CodeRunner runner() const override {
+    if (profile_.qemu.empty()) return {{}, "none", "the platform names no qemu"};
+    if (!starts(profile_.qemu[0]))
+      return {{}, "none", fmt::format("'{}' does not start; install qemu-user", profile_.qemu[0])};
+    Remote remote;
+    remote.prefix = profile_.qemu;
+    return {remote, "qemu", ""};
+  }
+  bool is_exact() const override { return true; }
+  std::optional<Limits> limits() const override {
+    return Limits{profile_.gigahertz, profile_.memory_gigabytes_per_second};
+  }
+  std::optional<double> peak_flops_per_second(const Platform& platform) const override {
+    const codegen::LoopProgram program = codegen::peak_program(platform.target);
+    const auto time = modelled_time(program, platform);
+    if (!time || !time->unsupported.empty() || !(time->core_cycles > 0)) return std::nullopt;
+    return codegen::peak_flops(program) / time->core_cycles * profile_.gigahertz * 1e9 *
+           double(platform.target.threads);
+  }
+
+ private:
+  const Profile profile_;
+};
+
 }  // namespace
+
+std::shared_ptr<const Device> modelled_device(Profile profile) {
+  return std::make_shared<ModelledDevice>(std::move(profile));
+}
+
+std::shared_ptr<const Device> read_modelled(const base::Document& own, const base::Document& whole, const std::string&,
+                                            codegen::Target& target) {
+  return modelled_device(profile_from(own, whole, target));
+}
+
+const Profile* profile_of(const Platform& platform) {
+  const auto* const device = dynamic_cast<const ModelledDevice*>(platform.device.get());
+  return device == nullptr ? nullptr : &device->profile();
+}
 
 class HostChecks::State {
  public:
@@ -356,9 +412,8 @@ std::int64_t HostChecks::runs() const {
 }
 
 Geometry geometry_of(const Platform& platform) {
-  check_modelled(platform);
   const codegen::Target& target = platform.target;
-  const Profile& profile = profile_of(platform);
+  const Profile& profile = checked_profile(platform);
   Geometry geometry;
   geometry.levels.push_back({*target.l1_bytes, profile.l1_ways, false});
   if (target.l2_bytes) geometry.levels.push_back({*target.l2_bytes, profile.l2_ways, profile.l2_shared});

@@ -14,12 +14,19 @@
 
 #include "base/error.h"
 #include "codegen/program/program.h"
+#include "tasks/host_runner.h"
 #include "tasks/measurer.h"
 #include "tasks/modelled/caches.h"
-#include "tasks/host_runner.h"
+#include "tasks/modelled/profile.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks {
+
+std::shared_ptr<const Device> modelled_device(Profile profile);
+std::shared_ptr<const Device> read_modelled(const base::Document& own, const base::Document& whole,
+                                            const std::string& file, codegen::Target& target);
+// Of a platform whose device is such a one; otherwise null.
+const Profile* profile_of(const Platform& platform);
 
 struct ModelledTime {
   double seconds = 0;

@@ -11,6 +11,7 @@
 #include "base/installation.h"
 #include "base/text.h"
 #include "codegen/machine/compile.h"
+#include "tasks/modelled/modelled.h"
 
 namespace graft::tasks {
 namespace {
@@ -38,12 +39,12 @@ std::string host_profile() {
 }  // namespace
 
 Platform twin_of(const Platform& native, const std::string& profile) {
-  if (!std::holds_alternative<Native>(native.how))
+  if (!native.device->is_this_host())
     throw base::UserError(native.name, "only native platforms are measured on this host, for example native:v3");
   const std::string file = profile.empty() ? host_profile() : profile;
   const Platform documented = platform_named(file);
-  const auto* modelled = std::get_if<Modelled>(&documented.how);
-  if (modelled == nullptr) throw base::UserError(file, "is not a modelled platform");
+  const Profile* const profile_there = profile_of(documented);
+  if (profile_there == nullptr) throw base::UserError(file, "is not a modelled platform");
 
   Platform twin = documented;
   twin.name = fmt::format("{}@{}", documented.name, base::split(native.name, ':').back());
@@ -56,11 +57,11 @@ Platform twin_of(const Platform& native, const std::string& profile) {
   keep(twin.target.l2_bytes, documented.target.l2_bytes);
   keep(twin.target.l3_bytes, documented.target.l3_bytes);
   keep(twin.target.line_bytes, documented.target.line_bytes);
-  Profile fitted = modelled->profile;
+  Profile fitted = *profile_there;
   const bool wide = twin.target.vector_bits >= 512 && !fitted.wide_model_cpu.empty();
   fitted.model_cpu = wide ? fitted.wide_model_cpu : documented.target.cpu;
   check_profile(fitted, twin.target, [&](std::string_view key) { return fmt::format("{}: {}", file, key); });
-  twin.how = Modelled{std::move(fitted)};
+  twin.device = modelled_device(std::move(fitted));
   return twin;
 }
 

@@ -435,7 +435,7 @@ TEST(Compile, SignatureListsParametersInOrder) {
 
 TEST(Compile, ManyObjectsInOneLibrary) {
   const LoopProgram program = parsed(naive_matmul);
-  std::vector<Object> objects;
+  std::vector<Code> objects;
   for (int i = 0; i < 4; ++i)
     objects.push_back(*compile(program, host_target(), search_pipeline(host_target()), "k" + std::to_string(i)));
   const auto library = link_shared({&objects[0], &objects[1], &objects[2], &objects[3]});

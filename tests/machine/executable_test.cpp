@@ -257,7 +257,7 @@ TEST(Executable, X86OnThisMachine) {
 
 #ifdef __x86_64__
 // What an executable of matmuls says, run as `settings` ask: a map for each line, and the bytes after each end.
-std::vector<base::Document> lines_of(const std::vector<const Object*>& objects, const Target& target,
+std::vector<base::Document> lines_of(const std::vector<const Code*>& objects, const Target& target,
                                      const Computation& what, const Reference& expected, const RunSettings& settings,
                                      std::vector<std::string>* outputs = nullptr) {
   const auto executable = link_executable(objects, target, what, expected, settings);

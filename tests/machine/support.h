@@ -107,7 +107,7 @@ class Guarded {
 
 // Parameters after prepare and run as machine code of this host, on the threads of a pool if there is one; else `slots`
 // counts what parallel_for was asked to call.
-inline Numbers executed(const LoopProgram& program, const Object& object, const std::string& library_bytes,
+inline Numbers executed(const LoopProgram& program, const Code& object, const std::string& library_bytes,
                         const Numbers& inputs, std::int64_t* slots = nullptr, graft_pool* pool = nullptr) {
   const Library library(library_bytes);
   auto* prepare = library.find<Prepare>(object.symbol + "_prepare");

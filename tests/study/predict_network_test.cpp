@@ -93,7 +93,7 @@ TEST(Roofline, OfKernelsAndOfProfiles) {
   EXPECT_DOUBLE_EQ(known->least_seconds(kernel_work_of(product)), 1e-9);
   const std::optional<Roofline> profile = roofline_of(modelled, {});
   ASSERT_TRUE(profile.has_value());
-  const double memory = std::get<tasks::Modelled>(modelled.how).profile.memory_gigabytes_per_second * 1e9;
+  const double memory = modelled.device->limits()->memory_gigabytes_per_second * 1e9;
   EXPECT_DOUBLE_EQ(profile->far_bytes_per_second, memory);
   EXPECT_GT(profile->bytes_per_second, 0);
 }

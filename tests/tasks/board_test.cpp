@@ -262,10 +262,10 @@ TEST(Board, TwoBoardsShareTheWorkAndOneMayGo) {
   const Folder folder;
   base::replace_file(folder / "config", base::read_file(first.config()) + second.host_entry("other"));
   Platform platform = platform_of(first, "  attempts: 2\n");
-  Remote remote = std::get<Remote>(platform.how);
+  Remote remote = *remote_of(platform);
   remote.ssh = {"board", "other"};
   remote.ssh_config = (folder / "config").string();
-  platform.how = remote;
+  platform.device = remote_device(remote);
   second.stop();
   Notes notes;
   const auto measurer = make_measurer(platform, quick());
@@ -306,7 +306,7 @@ TEST(Board, RunsUnderTheRunnerThere) {
   if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
   Platform platform = platform_of(sshd, "  runner: [qemu-riscv64]\n");
   platform.target = platform_named("model:sifive-p450").target;
-  EXPECT_EQ(source_of(platform), "emulated");
+  EXPECT_EQ(platform.device->source(), "emulated");
   Notes notes;
   std::vector<codegen::Candidate> batch = tilings();
   batch.resize(3);
@@ -318,7 +318,7 @@ TEST(Board, RunsUnderTheRunnerThere) {
 TEST(Board, AnswersScripts) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  Board board(std::get<Remote>(platform_of(sshd).how), 0);
+  Board board(*remote_of(platform_of(sshd)), 0);
   EXPECT_EQ(board.shell("printf \"it's %d\" $((6*7))", std::chrono::seconds(20)), "it's 42");
   EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
 }
@@ -341,7 +341,9 @@ TEST(Board, WhatCannotGetBetterIsNotAskedAgain) {
   const auto refused = [&](const std::string& what, const std::function<void(Remote&)>& change) {
     SCOPED_TRACE(what);
     Platform platform = platform_of(sshd, "  attempts: 100\n");
-    change(std::get<Remote>(platform.how));
+    Remote remote = *remote_of(platform);
+    change(remote);
+    platform.device = remote_device(remote);
     Notes notes;
     const std::string message =
         message_of<base::Failure>([&] { measured(*make_measurer(platform, quick()), batch, notes); });
@@ -379,7 +381,7 @@ TEST(Board, WhatCannotGetBetterIsNotAskedAgain) {
 TEST(Board, OneThatRefusesAfterItWasThereIsAskedAgain) {
   Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  Board board(std::get<Remote>(platform_of(sshd).how), 0);
+  Board board(*remote_of(platform_of(sshd)), 0);
   const auto program = codegen::probe_program(codegen::host_target());
   ASSERT_TRUE(program.ok());
   const auto run = [&] { return board.run(*program, 1, std::chrono::seconds(20), [](const Answer&) {}); };
@@ -405,10 +407,10 @@ TEST(Board, IsProbed) {
   const Platform same = parse_platform(host.yaml, "probed");
   expect_contains(host.saw, fmt::format("{} bits", codegen::host_target().vector_bits));
   EXPECT_EQ(same.name, "ssh:board");
-  EXPECT_EQ(source_of(same), "remote");
+  EXPECT_EQ(same.device->source(), "remote");
   EXPECT_EQ(same.target.cores, codegen::host_target().cores);
   EXPECT_EQ(same.target.l1_bytes, codegen::host_target().l1_bytes);
-  EXPECT_EQ(std::get<Remote>(same.how).folder, sshd.folder());
+  EXPECT_EQ(remote_of(same)->folder, sshd.folder());
   Notes notes;
   std::vector<codegen::Candidate> batch = tilings();
   batch.resize(2);
@@ -419,7 +421,7 @@ TEST(Board, IsProbed) {
   const Probed emulated = probed(remote);
   EXPECT_EQ(emulated.saw, "riscv64 with RVV 1.0 of 256 bits");
   const Platform riscv = parse_platform(emulated.yaml, "probed");
-  EXPECT_EQ(source_of(riscv), "emulated");
+  EXPECT_EQ(riscv.device->source(), "emulated");
   EXPECT_EQ(riscv.target.triple, "riscv64-unknown-linux-gnu");
   EXPECT_EQ(riscv.target.vector_bits, 256);
   EXPECT_FALSE(riscv.target.l1_bytes);
@@ -465,7 +467,7 @@ TEST(Probe, ARunnerHereAndThisMachine) {
   const Platform platform = parse_platform(scalar.yaml, "here");
   EXPECT_EQ(platform.name, "here:riscv64");
   EXPECT_EQ(platform.target.vector_bits, 0);
-  EXPECT_EQ(std::get<Remote>(platform.how).prefix, std::vector<std::string>{"qemu-riscv64"});
+  EXPECT_EQ(remote_of(platform)->prefix, std::vector<std::string>{"qemu-riscv64"});
   expect_contains(message_of<base::Failure>([&] { of({"qemu-riscv64", "-cpu", "max"}); }), "-cpu help' lists");
   expect_contains(message_of<base::Failure>([&] { of({"/no/such/qemu-riscv64"}); }),
                   "cannot start '/no/such/qemu-riscv64': no such file or directory; install it");

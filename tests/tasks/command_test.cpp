@@ -39,6 +39,11 @@ const char* const script = R"(case "$1" in
 esac
 )";
 
+std::unique_ptr<Measurer> measurer_of(const Command& command, const codegen::ParameterSpace& space,
+                                      const MeasureSettings& settings) {
+  return command_device(command, &space)->measurer({}, settings, nullptr);
+}
+
 class CommandTest : public ::testing::Test {
  protected:
   CommandTest() { std::ofstream(folder_ / "script.sh") << script; }
@@ -58,7 +63,7 @@ class CommandTest : public ::testing::Test {
     MeasureSettings settings;
     settings.repetitions = 2;
     settings.timeout_seconds = mode == "hangs" ? 0.3 : 60;
-    const auto measurer = make_command_measurer(command, modes, settings);
+    const auto measurer = measurer_of(command, modes, settings);
     const codegen::Candidate candidate = *modes.point(base::Document::map().set("mode", mode));
     std::vector<datasets::Measurement> out;
     base::Monitor monitor;
@@ -166,7 +171,7 @@ TEST_F(CommandTest, AllThatFollowsTheNameIsCompared) {
       command.time = "time";
     command.shell = true;
     command.check = example.check;
-    const std::unique_ptr<Measurer> measurer = make_command_measurer(command, modes, settings);
+    const std::unique_ptr<Measurer> measurer = measurer_of(command, modes, settings);
     const codegen::Candidate other = *modes.point(base::Document::map().set("mode", "wrong"));
     std::string reason;
     base::Monitor monitor;
@@ -212,7 +217,7 @@ TEST_F(CommandTest, TheDefaultIsMeasuredForItselfAndTheComparison) {
   MeasureSettings settings;
   settings.repetitions = 1;
   const codegen::ParameterSpace modes = space();
-  const std::unique_ptr<Measurer> measurer = make_command_measurer(counted, modes, settings);
+  const std::unique_ptr<Measurer> measurer = measurer_of(counted, modes, settings);
   const std::vector<codegen::Candidate> candidates = {modes.standard(),
                                                       *modes.point(base::Document::map().set("mode", "wrong"))};
   std::vector<Status> statuses;
@@ -277,8 +282,8 @@ TEST_F(CommandTest, AnswersAreThoseOfTheirRequests) {
                                           << "r=${line#*request\\\":}; r=${r%%,*}; c=${line#*configuration\\\":}; "
                                              "c=${c%%\\}*}\\}\n"
                                           << does << "\ndone\n";
-    const auto measurer = make_command_measurer(
-        {.run = "sh '" + (folder_ / "answers.sh").string() + "'", .persistent = true}, modes, MeasureSettings());
+    const auto measurer = measurer_of({.run = "sh '" + (folder_ / "answers.sh").string() + "'", .persistent = true},
+                                      modes, MeasureSettings());
     const std::vector<codegen::Candidate> candidates = {*modes.point(base::Document::map().set("mode", "ok")),
                                                         *modes.point(base::Document::map().set("mode", "wrong")),
                                                         *modes.point(base::Document::map().set("mode", "slower"))};
@@ -399,7 +404,7 @@ TEST_F(CommandTest, AMeasureHasOneQuantity) {
   printing.maximize = "speed";
   printing.run = "test {mode} = ok && echo speed: 3 || echo speed: 2 GFLOPS";
   const codegen::ParameterSpace modes = space();
-  const auto measurer = make_command_measurer(printing, modes, MeasureSettings());
+  const auto measurer = measurer_of(printing, modes, MeasureSettings());
   const std::vector<codegen::Candidate> candidates = {modes.standard(),
                                                       *modes.point(base::Document::map().set("mode", "wrong"))};
   std::vector<std::string> reasons;
@@ -420,7 +425,7 @@ TEST_F(CommandTest, AGlitchIsNotTheBest) {
     MeasureSettings settings;
     settings.repetitions = repetitions;
     const codegen::ParameterSpace modes = space();
-    const auto measurer = make_command_measurer(glitching, modes, settings);
+    const auto measurer = measurer_of(glitching, modes, settings);
     const std::vector<codegen::Candidate> candidates = {modes.standard(),
                                                         *modes.point(base::Document::map().set("mode", "wrong"))};
     std::vector<double> seconds;
@@ -440,7 +445,7 @@ TEST_F(CommandTest, MistakesAreRefused) {
   const codegen::ParameterSpace modes = space();
   const auto refusal = [&](const Command& command) -> std::string {
     try {
-      make_command_measurer(command, modes, MeasureSettings());
+      measurer_of(command, modes, MeasureSettings());
       return "";
     } catch (const base::UserError& error) {
       return error.what();

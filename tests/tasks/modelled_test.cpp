@@ -71,8 +71,10 @@ Platform p450() {
 Platform x280() {
   return platform_of("sifive-x280", "vector_bits: 512", "out_of_order: false\n  memory_parallelism: 4");
 }
-Profile& profile_of(Platform& platform) {
-  return std::get<Modelled>(platform.how).profile;
+// To change it: the platform gets a device of its own.
+Profile& own_profile(Platform& platform) {
+  platform.device = modelled_device(*profile_of(platform));
+  return const_cast<Profile&>(*profile_of(platform));
 }
 
 LoopProgram matmul(int size, const std::string& order) {
@@ -95,7 +97,7 @@ TEST(ModelledTime, FollowsItsFormula) {
   EXPECT_GT(core, 200. * 200 * 200);
   EXPECT_GT(memory, 0);
   EXPECT_DOUBLE_EQ(out_of_order->seconds, (std::max(core, memory) + 0.15 * std::min(core, memory)) / 2e9);
-  profile_of(platform).out_of_order = false;
+  own_profile(platform).out_of_order = false;
   const auto in_order = modelled_time(program, platform);
   EXPECT_DOUBLE_EQ(in_order->seconds, (in_order->core_cycles + in_order->memory_cycles) / 2e9);
   EXPECT_GT(in_order->seconds, out_of_order->seconds);
@@ -125,7 +127,7 @@ TEST(ModelledTime, PhasesDoNotOverlap) {
 
 TEST(ModelledTime, TheMemoryTermIsItsFormula) {
   const Platform platform = p450();
-  const Profile& profile = std::get<Modelled>(platform.how).profile;
+  const Profile& profile = *profile_of(platform);
   const Geometry geometry = geometry_of(platform);
   Traffic traffic;
   traffic.levels = {{100, 1000, 10}, {40, 600, 5}, {30, 500, 2}};
@@ -158,15 +160,15 @@ TEST(ModelledTime, MemoryTermKnowsWhereLinesComeFrom) {
     EXPECT_GT(level.prefetched, 0.9 * lines);
   }
   EXPECT_EQ(seen.tlb_misses, pages);
-  EXPECT_EQ(far->memory_cycles, memory_cycles(seen, geometry_of(platform), profile_of(platform)));
+  EXPECT_EQ(far->memory_cycles, memory_cycles(seen, geometry_of(platform), *profile_of(platform)));
   const auto near = modelled_time(copy(16), platform, {0});
   EXPECT_EQ(near->traffic.levels[0].missed(), lines / 64);
   EXPECT_EQ(near->traffic.levels[2].missed(), 0);
-  profile_of(platform).memory_nanoseconds *= 2;
+  own_profile(platform).memory_nanoseconds *= 2;
   EXPECT_GT(modelled_time(copy(1024), platform, {0})->memory_cycles, 1.5 * far->memory_cycles);
   EXPECT_EQ(modelled_time(copy(16), platform, {0})->memory_cycles, near->memory_cycles);
   // Without a prefetcher nothing is seen coming.
-  profile_of(platform).prefetch_streams = 0;
+  own_profile(platform).prefetch_streams = 0;
   EXPECT_EQ(modelled_time(copy(1024), platform, {0})->traffic.levels[0].prefetched, 0);
 }
 
@@ -175,7 +177,7 @@ TEST(ModelledTime, OneSimulationServesAllPlatformsOfItsGeometry) {
   Platform platform = p450();
   const LoopProgram program = matmul(100, "ikj");
   const auto first = modelled_time(program, platform, {}, &memo);
-  profile_of(platform).memory_nanoseconds = 500;
+  own_profile(platform).memory_nanoseconds = 500;
   const auto second = modelled_time(program, platform, {}, &memo);
   EXPECT_EQ(memo.simulations(), 1);
   EXPECT_EQ(first->traffic, second->traffic);
@@ -214,7 +216,7 @@ TEST(ModelledTime, ABandIsDividedAsAWhole) {
   const auto seconds = [](const std::string& loops, std::int64_t threads) {
     Platform platform = p450();
     platform.target.threads = threads;
-    profile_of(platform).fork_join_microseconds = 0;
+    own_profile(platform).fork_join_microseconds = 0;
     return modelled_time(
                codegen::parse_program("buffer A f32 [6,5,64] input\nbuffer C f32 [6,5,64] output\nrun\n" + loops +
                                           "      for r 50\n        for j 64\n          C[h,i,j] += A[h,i,j]\n",
@@ -245,14 +247,14 @@ run
 )",
                                                      "test");
   const auto crowded = modelled_time(program, platform);
-  profile_of(platform).l3_shared = false;
+  own_profile(platform).l3_shared = false;
   const auto alone = modelled_time(program, platform);
   EXPECT_GT(crowded->traffic.levels[2].missed(), 4 * 8000);
   EXPECT_LT(alone->traffic.levels[2].missed(), 1000);
   EXPECT_GT(crowded->memory_cycles, alone->memory_cycles);
   // Memory that gives the four cores together one line in 32 cycles.
-  profile_of(platform).l3_shared = true;
-  profile_of(platform).memory_gigabytes_per_second = 4;
+  own_profile(platform).l3_shared = true;
+  own_profile(platform).memory_gigabytes_per_second = 4;
   const auto starved = modelled_time(program, platform);
   EXPECT_GE(starved->memory_cycles, starved->traffic.levels[2].missed() * 4 * 32);
 }
@@ -281,7 +283,7 @@ TEST(Noise, IsSeededAndHasTheSpreadThatItSays) {
 
 TEST(Noise, IsOnWhereTheProfileSaysSo) {
   Platform platform = p450();
-  profile_of(platform).noise_percent = 2;
+  own_profile(platform).noise_percent = 2;
   MeasureSettings settings;
   settings.repetitions = 5;
   const auto candidates = [&] {
@@ -428,7 +430,7 @@ TEST(HostChecks, AProgramOfSeveralPlatformsIsCheckedOnce) {
   settings.host_checks = std::make_shared<HostChecks>(MeasureSettings{});
   Notes notes;
   Platform other = p450();
-  profile_of(other).gigahertz = 1;
+  own_profile(other).gigahertz = 1;
   const auto first = measure(*make_modelled_measurer(p450(), {}, settings), candidates, notes);
   const std::int64_t runs = settings.host_checks->runs();
   EXPECT_GE(runs, 1);
@@ -459,7 +461,7 @@ TEST(HostChecks, WhatWasRightElsewhereIsNotRunAgain) {
 TEST(HostChecks, MeasurersMadeWithSharedHaveTheSame) {
   const auto candidates = sampled("matmul(m=32,n=32,k=32)", p450(), 3);
   Platform other = p450();
-  profile_of(other).gigahertz = 1;
+  own_profile(other).gigahertz = 1;
   Shared shared;
   Notes notes;
   measure(*make_measurer(p450(), {}, &shared), candidates, notes);
@@ -601,15 +603,15 @@ TEST(ModelledMeasurer, RefusesWhatCannotBeModelled) {
   platform.target.l1_bytes.reset();
   expect_refused(platform, "l1_bytes");
   platform = p450();
-  profile_of(platform).l2_latency_cycles = 0;
+  own_profile(platform).l2_latency_cycles = 0;
   expect_refused(platform, "l2_latency_cycles");
   platform = p450();
-  profile_of(platform).gigahertz = 0;
+  own_profile(platform).gigahertz = 0;
   expect_refused(platform, "gigahertz");
   platform = p450();
-  profile_of(platform).memory_parallelism = -1;
+  own_profile(platform).memory_parallelism = -1;
   expect_refused(platform, "memory_parallelism");
-  platform.how = Native{};
+  platform.device = this_host();
   expect_refused(platform, "modelled");
   ModelledSettings never;
   never.qemu_every = 0;

@@ -10,6 +10,7 @@
 #include "codegen/schedule/space.h"
 #include "tasks/host_runner.h"
 #include "tasks/rebuild.h"
+#include "tasks/remote.h"
 #include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 
@@ -674,7 +675,7 @@ TEST(TimedInTurn, OnARemotePlatformToo) {
   Platform here = platform_named("native");
   Remote remote;
   remote.prefix = {"env"};
-  here.how = remote;
+  here.device = remote_device(remote);
   expect_timed_in_turn(here);
 }
 

@@ -1,13 +1,14 @@
-#include "tasks/peak.h"
-
 #include <gtest/gtest.h>
+
+#include "tasks/platform.h"
 
 namespace graft::tasks {
 namespace {
 
 TEST(Peak, IsWhatAModelledCoreCanDo) {
-  const auto gflops = [](const char* platform) {
-    return peak_flops_per_second(platform_named(platform)).value_or(0) * 1e-9;
+  const auto gflops = [](const char* id) {
+    const Platform platform = platform_named(id);
+    return platform.device->peak_flops_per_second(platform).value_or(0) * 1e-9;
   };
   const double haswell = 2 * 2 * 8 * 2.5;  // units, operations, lanes, GHz
   EXPECT_NEAR(gflops("model:haswell"), haswell, 0.02 * haswell);
@@ -18,7 +19,7 @@ TEST(Peak, IsWhatAModelledCoreCanDo) {
 }
 
 TEST(Peak, IsNotGuessedWhereNoClockIsKnown) {
-  EXPECT_FALSE(peak_flops_per_second(platform_named("native")));
+  EXPECT_FALSE(this_host()->peak_flops_per_second(platform_named("native")));
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "codegen/machine/compile.h"
+#include "tasks/modelled/modelled.h"
+#include "tasks/remote.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -66,8 +68,8 @@ TEST(Platform, ReadsEveryField) {
   EXPECT_EQ(platform.target.cpu, "sifive-p450");
   EXPECT_EQ(platform.target.l2_bytes, 262144);
   EXPECT_FALSE(platform.target.l3_bytes);
-  EXPECT_EQ(source_of(platform), "modelled");
-  const Profile& profile = std::get<Modelled>(platform.how).profile;
+  EXPECT_EQ(platform.device->source(), "modelled");
+  const Profile& profile = *profile_of(platform);
   EXPECT_EQ(profile.gigahertz, 1.5);
   EXPECT_FALSE(profile.out_of_order);
   EXPECT_EQ(profile.mispredict_cycles, 3);
@@ -93,31 +95,31 @@ TEST(Platform, ReadsEveryField) {
 }
 
 TEST(Platform, AnotherCpusModelMayTimeItsCode) {
-  EXPECT_EQ(std::get<Modelled>(parse_platform(board, "board.yaml").how).profile.model_cpu, "");
+  EXPECT_EQ(profile_of(parse_platform(board, "board.yaml"))->model_cpu, "");
   const std::string timed = std::string(board) + "  model_cpu: sifive-u54\n";
-  EXPECT_EQ(std::get<Modelled>(parse_platform(timed, "board.yaml").how).profile.model_cpu, "sifive-u54");
+  EXPECT_EQ(profile_of(parse_platform(timed, "board.yaml"))->model_cpu, "sifive-u54");
 }
 
 TEST(Platform, ReadsARemoteOne) {
   std::string yaml = board;
   yaml = yaml.substr(0, yaml.find("modelled:")) + "remote:\n  prefix: [qemu-riscv64, -cpu, rv64]\n";
   const Platform platform = parse_platform(yaml, "board.yaml");
-  EXPECT_EQ(source_of(platform), "emulated");
-  EXPECT_EQ(std::get<Remote>(platform.how).prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
+  EXPECT_EQ(platform.device->source(), "emulated");
+  EXPECT_EQ(remote_of(platform)->prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
 }
 
 TEST(Platform, ReadsBoards) {
   const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
   const Platform one = parse_platform(target + "remote: {ssh: root@board}\n", "board.yaml");
-  EXPECT_EQ(source_of(one), "remote");
-  EXPECT_EQ(std::get<Remote>(one.how).ssh, std::vector<std::string>{"root@board"});
-  EXPECT_EQ(std::get<Remote>(one.how).folder, "/tmp");
+  EXPECT_EQ(one.device->source(), "remote");
+  EXPECT_EQ(remote_of(one)->ssh, std::vector<std::string>{"root@board"});
+  EXPECT_EQ(remote_of(one)->folder, "/tmp");
   const Platform several = parse_platform(
       target + "remote: {ssh: [a, b], core: 3, folder: /run, runner: [qemu-riscv64], attempts: 2}\n", "board.yaml");
-  EXPECT_EQ(source_of(several), "emulated");
-  EXPECT_EQ(std::get<Remote>(several.how).ssh.size(), 2u);
-  EXPECT_EQ(std::get<Remote>(several.how).core, 3);
-  EXPECT_EQ(std::get<Remote>(several.how).attempts, 2);
+  EXPECT_EQ(several.device->source(), "emulated");
+  EXPECT_EQ(remote_of(several)->ssh.size(), 2u);
+  EXPECT_EQ(remote_of(several)->core, 3);
+  EXPECT_EQ(remote_of(several)->attempts, 2);
   for (const char* remote : {"{ssh: -oProxyCommand=x}", "{ssh: []}", "{ssh: a, core: -1}", "{ssh: a, attempts: 0}",
                              "{ssh: a, prefix: [b]}", "{ssh: a, retry_seconds: -1}", "{}"})
     EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
@@ -127,8 +129,7 @@ TEST(Platform, ReadsBoards) {
 TEST(Platform, SshConfigIsRelativeToItsYaml) {
   const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
   const auto config = [&](const std::string& given, const std::string& file) {
-    return std::get<Remote>(parse_platform(target + "remote: {ssh: a, ssh_config: " + given + "}\n", file).how)
-        .ssh_config;
+    return remote_of(parse_platform(target + "remote: {ssh: a, ssh_config: " + given + "}\n", file))->ssh_config;
   };
   EXPECT_EQ(config("lab.conf", "boards/a.yaml"), "boards/lab.conf");
   EXPECT_EQ(config("../lab.conf", "/labs/boards/a.yaml"), "/labs/boards/../lab.conf");
@@ -231,7 +232,7 @@ TEST(Platform, NativeIsThisHost) {
   const Platform platform = platform_named("native");
   EXPECT_EQ(platform.name, "native");
   EXPECT_EQ(platform.target, codegen::host_target());
-  EXPECT_EQ(source_of(platform), "native");
+  EXPECT_EQ(platform.device->source(), "native");
   EXPECT_EQ(platform_named("native,threads=1").name, "native");
   EXPECT_EQ(parse_platform(platform.yaml, "again").target, platform.target);
 }
@@ -286,13 +287,12 @@ TEST(Platform, SuffixesOfAModelledOneStandInItsYaml) {
   EXPECT_EQ(changed.name, "model:cortex-a72,threads=4,noise=1.5");
   EXPECT_EQ(changed.long_name, plain.long_name + ",threads=4,noise=1.5");
   EXPECT_EQ(changed.target.threads, 4);
-  EXPECT_EQ(std::get<Modelled>(changed.how).profile.noise_percent, 1.5);
-  EXPECT_EQ(std::get<Modelled>(changed.how).profile.l2_latency_cycles,
-            std::get<Modelled>(plain.how).profile.l2_latency_cycles);
-  EXPECT_EQ(std::get<Modelled>(plain.how).profile.noise_percent, 0);
+  EXPECT_EQ(profile_of(changed)->noise_percent, 1.5);
+  EXPECT_EQ(profile_of(changed)->l2_latency_cycles, profile_of(plain)->l2_latency_cycles);
+  EXPECT_EQ(profile_of(plain)->noise_percent, 0);
   const Platform again = parse_platform(changed.yaml, "again");
   EXPECT_EQ(again.target, changed.target);
-  EXPECT_EQ(std::get<Modelled>(again.how).profile.noise_percent, 1.5);
+  EXPECT_EQ(profile_of(again)->noise_percent, 1.5);
   const auto refused = [](const std::string& id) { return message_of<UserError>([&] { platform_named(id); }); };
   expect_contains(refused("model:cortex-a72,noise=90"), "noise_percent must be 0 to 50, got 90");
   expect_contains(refused("model:cortex-a72,noise"), "unknown suffix 'noise'; known: threads=n, noise=percent");
@@ -310,7 +310,7 @@ TEST(Platform, ShippedOnesCanBeReadByShortAndLongIdAndByFile) {
     const Platform platform = platform_named(id);
     EXPECT_EQ(platform.name, id);
     EXPECT_FALSE(platform.description.empty()) << id;
-    shipped += source_of(platform) == "modelled";
+    shipped += platform.device->source() == "modelled";
   }
   EXPECT_GE(shipped, 14);
 

@@ -4,6 +4,7 @@
 
 #include "base/monitor.h"
 #include "codegen/machine/compile.h"
+#include "tasks/modelled/modelled.h"
 #include "tests/tasks/support.h"
 
 namespace graft::tasks {
@@ -88,7 +89,7 @@ TEST(Remote, ACrashAHangAndAForeignAnswerAreStatuses) {
 TEST(Remote, ChecksCrossCompiledCodeUnderQemu) {
   if (std::system("qemu-riscv64 --version >/dev/null 2>&1") != 0) GTEST_SKIP() << "qemu-riscv64 is not installed";
   const Platform p450 = platform_named("model:sifive-p450");
-  const std::vector<std::string>& qemu = std::get<Modelled>(p450.how).profile.qemu;
+  const std::vector<std::string>& qemu = profile_of(p450)->qemu;
   const Measurement good = check_under(qemu, good_matmul(), p450.target);
   EXPECT_EQ(good.status, Status::ok) << good.reason;
   EXPECT_EQ(good.check, "qemu");
@@ -106,7 +107,7 @@ Platform here() {
   Platform platform = platform_named("native");
   Remote remote;
   remote.prefix = {"env"};
-  platform.how = remote;
+  platform.device = remote_device(remote);
   return platform;
 }
 

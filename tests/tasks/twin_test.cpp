@@ -25,14 +25,14 @@ TEST(Twin, HasTheCodeOfThePlatformAndTheCoreOfTheProfile) {
   const Platform native = platform_named("native:v2");
   const Platform twin = twin_of(native, profile);
   EXPECT_EQ(twin.target, native.target);
-  EXPECT_EQ(source_of(twin), "modelled");
-  EXPECT_EQ(std::get<Modelled>(twin.how).profile.model_cpu, "znver3");
+  EXPECT_EQ(twin.device->source(), "modelled");
+  EXPECT_EQ(profile_of(twin)->model_cpu, "znver3");
   // 512-bit code is timed by tables that have both of a Xeon's wide units.
   Platform wide = native;
   wide.target.vector_bits = 512;
   wide.target.l1_bytes = wide.target.l2_bytes = wide.target.l3_bytes = std::nullopt;  // the profile's
   const std::string xeon = std::string(GRAFT_SOURCE_DIR) + "/platforms/hosts/sapphirerapids.yaml";
-  EXPECT_EQ(std::get<Modelled>(twin_of(wide, xeon).how).profile.model_cpu, "skylake-avx512");
+  EXPECT_EQ(profile_of(twin_of(wide, xeon))->model_cpu, "skylake-avx512");
   const auto time = modelled_time(test::good_matmul(), twin);
   ASSERT_TRUE(time.ok());
   EXPECT_GT(time->seconds, 0);
