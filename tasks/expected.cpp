@@ -112,6 +112,17 @@ codegen::Reference expected_results(const codegen::Workload& workload, const cod
   return reference;
 }
 
+const Expected& LatestExpected::of(const codegen::Workload& workload, base::Monitor& monitor) {
+  if (text_ != workload.text()) {
+    text_.clear();  // until all of it is known
+    require_memory(workload, Place::elsewhere, {});
+    expected_.computation = workload.computation();
+    expected_.reference = expected_results(workload, expected_.computation, inputs_, threads_, monitor);
+    text_ = workload.text();
+  }
+  return expected_;
+}
+
 std::optional<std::string> difference(const codegen::Tensor& tensor, const codegen::Reference& reference, int t,
                                       double factor, std::string_view bytes, const codegen::Layout& layout,
                                       std::span<const std::int64_t> stored) {

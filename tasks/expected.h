@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/memory.h"
 #include "base/monitor.h"
+#include "codegen/expression/inputs.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
 #include "tasks/device.h"
@@ -35,6 +37,26 @@ void require_memory(const codegen::Workload& workload, Place place, const Measur
 // asks for it.
 codegen::Reference expected_results(const codegen::Workload& workload, const codegen::Computation& computation,
                                     const codegen::InputSource& inputs, int threads, base::Monitor& monitor);
+
+// The results of a workload, for inputs of a seed.
+struct Expected {
+  codegen::Computation computation;
+  codegen::Reference reference;
+};
+// Candidates of one workload are consecutive: its results are computed once.
+class LatestExpected {
+ public:
+  explicit LatestExpected(codegen::InputSource inputs, int threads = 1)
+      : inputs_(std::move(inputs)), threads_(threads) {}
+  // Valid until the next call. UserError if there is no memory for it; base::Stopped when the monitor asks for it.
+  const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
+
+ private:
+  codegen::InputSource inputs_;
+  int threads_;
+  std::string text_;  // of the workload that expected_ is of
+  Expected expected_;
+};
 
 // The first element of output `t` (of the reference's computation) that is not within `factor` times its tolerance, or
 // is NaN though it is not in the sample that is compared; nullopt if there is none. `bytes`: the output as a program

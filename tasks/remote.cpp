@@ -22,7 +22,6 @@
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
-#include "tasks/expected.h"
 #include "tasks/measurer.h"
 #include "tasks/probe.h"
 
@@ -137,17 +136,6 @@ ProgramRun run_program(const Remote& remote, const std::string& executable, std:
     return measurement;
   });
   return run;
-}
-
-const Expected& LatestExpected::of(const codegen::Workload& workload, base::Monitor& monitor) {
-  if (text_ != workload.text()) {
-    text_.clear();  // until all of it is known
-    require_memory(workload, Place::elsewhere, {});
-    expected_.computation = workload.computation();
-    expected_.reference = expected_results(workload, expected_.computation, inputs_, threads_, monitor);
-    text_ = workload.text();
-  }
-  return expected_;
 }
 
 namespace {

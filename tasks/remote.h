@@ -10,37 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "codegen/expression/reference.h"
 #include "codegen/expression/target.h"
-#include "codegen/expression/workload.h"
 #include "codegen/machine/code.h"
 #include "codegen/program/program.h"
 #include "datasets/trial.h"
 #include "tasks/board.h"
 #include "tasks/device.h"
+#include "tasks/expected.h"
 #include "tasks/measurer.h"
 
 namespace graft::tasks {
-
-// The results of a workload, for inputs of a seed.
-struct Expected {
-  codegen::Computation computation;
-  codegen::Reference reference;
-};
-// Candidates of one workload are consecutive: its results are computed once.
-class LatestExpected {
- public:
-  explicit LatestExpected(codegen::InputSource inputs, int threads = 1)
-      : inputs_(std::move(inputs)), threads_(threads) {}
-  // Valid until the next call. UserError if there is no memory for it; base::Stopped when the monitor asks for it.
-  const Expected& of(const codegen::Workload& workload, base::Monitor& monitor);
-
- private:
-  codegen::InputSource inputs_;
-  int threads_;
-  std::string text_;  // of the workload that expected_ is of
-  Expected expected_;
-};
 
 // One program alone: prepare once, run once, and `repetitions` times more that are timed on the other side's wall clock
 // (0: the first run is the only time). Never throws for faults of the program: ok with the seconds, wrong_result,
@@ -83,7 +62,7 @@ ProgramRun run_program(const Remote& remote, const std::string& executable, std:
 std::shared_ptr<const Device> remote_device(Remote remote);
 std::shared_ptr<const Device> read_remote(const base::Document& own, const base::Document& whole,
                                           const std::string& file, codegen::Target& target);
-// Of a platform whose device is such a one; otherwise null.
+// What a platform with such a device has; null for all others.
 const Remote* remote_of(const Platform& platform);
 
 }  // namespace graft::tasks

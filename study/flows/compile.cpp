@@ -16,7 +16,7 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/machine/library.h"
 #include "codegen/machine/link.h"
 #include "codegen/machine/needs.h"

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "codegen/machine/compile.h"
 #include "codegen/program/constants.h"
+#include "tasks/remote.h"
 
 namespace graft::study {
 namespace {

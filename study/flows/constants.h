@@ -13,7 +13,7 @@
 #include "codegen/expression/workload.h"
 #include "codegen/machine/code.h"
 #include "codegen/program/constants.h"
-#include "tasks/remote.h"
+#include "tasks/expected.h"
 
 namespace graft::study {
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "codegen/machine/compile.h"
+#include "codegen/machine/code.h"
 #include "codegen/machine/foreign_code.h"
 #include "codegen/machine/library.h"
 #include "codegen/schedule/candidate.h"

@@ -25,7 +25,7 @@ namespace graft::tasks {
 std::shared_ptr<const Device> modelled_device(Profile profile);
 std::shared_ptr<const Device> read_modelled(const base::Document& own, const base::Document& whole,
                                             const std::string& file, codegen::Target& target);
-// Of a platform whose device is such a one; otherwise null.
+// What a platform with such a device has; null for all others.
 const Profile* profile_of(const Platform& platform);
 
 struct ModelledTime {

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/one_line.h"
+#include "codegen/machine/compile.h"
 #include "codegen/machine/cpuinfo.h"
 #include "tasks/measurer.h"
 #include "tasks/probe.h"
