@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "graph/few_bits.h"
 #include "graph/operators.h"
 #include "graph/reference.h"
 
@@ -901,6 +902,10 @@ class Folder {
       refused(scope, node, body.reason().text, moved.operands);
       return true;
     }
+    for (const Value& value : body->values)
+      if (value.known) bytes_in_bodies_ += std::int64_t(value.known->bytes.size());
+    if (bytes_in_bodies_ > limits_.most_bytes)
+      fail(fmt::format("{}: constants of more than {} bytes", label(scope.graph, node), limits_.most_bytes));
     const std::vector<int> outputs = write_out(scope, node, moved.operands, *body);
     const int before = results_before_count(node.operation);
     const bool is_part = node.operation == "Slice";
@@ -978,7 +983,9 @@ class Folder {
       const Known& known = operands[std::size_t(number)]->known;
       if (!known || known->has_inexact()) return nullptr;
     }
-    if (!pays_for(bytes, work_of(*result.computation))) return nullptr;
+    const bool is_one_loop = is_of_known_bytes(node, operands);
+    if (!pays_for(bytes, is_one_loop ? 0 : work_of(*result.computation))) return nullptr;
+    if (is_one_loop) return dequantised(node, operands);
     return known(result.type, result.shape, evaluated(*result.computation, [&](int number) {
                    return operands[std::size_t(number)]->known->elements();
                  }));
@@ -1000,7 +1007,7 @@ class Folder {
   std::vector<bool> is_output_;                                      // of the model
   std::map<std::pair<std::string, std::string>, Kind> unsupported_;  // by operator and reason
   std::vector<int> counts_;                                          // further outputs: how many rows of others count
-  std::int64_t bytes_ = 0, walked_ = 0;
+  std::int64_t bytes_ = 0, bytes_in_bodies_ = 0, walked_ = 0;
   double work_ = 0;
 };
 

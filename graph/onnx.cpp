@@ -31,7 +31,7 @@ struct OnnxType {
   int bits = 0;
 };
 constexpr std::int64_t boolean = 9, half = 10, brain_half = 16;
-constexpr std::array<OnnxType, 25> onnx_types = {{
+constexpr std::array<OnnxType, 27> onnx_types = {{
     {"undefined", {}, 0},       {"float", DType::f32, 32},    {"uint8", DType::u8, 8},
     {"int8", DType::i8, 8},     {"uint16", DType::i32, 16},   {"int16", DType::i32, 16},
     {"int32", DType::i32, 32},  {"int64", DType::i64, 64},    {"string", {}, 0},
@@ -40,9 +40,9 @@ constexpr std::array<OnnxType, 25> onnx_types = {{
     {"complex128", {}, 128},    {"bfloat16", DType::f32, 16}, {"float8e4m3fn", {}, 8},
     {"float8e4m3fnuz", {}, 8},  {"float8e5m2", {}, 8},        {"float8e5m2fnuz", {}, 8},
     {"uint4", DType::u8, 4},    {"int4", DType::i8, 4},       {"float4e2m1", {}, 4},
-    {"float8e8m0", {}, 8},
+    {"float8e8m0", {}, 8},      {"uint2", DType::u8, 2},      {"int2", DType::i8, 2},
 }};
-constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12, uint64 = 13, int4 = 22;
+constexpr std::int64_t uint16 = 4, int16 = 5, uint32 = 12, uint64 = 13, int4 = 22, int2 = 26;
 
 std::string type_name(std::int64_t number) {
   if (number >= 0 && number < std::int64_t(onnx_types.size())) return std::string(onnx_types[std::size_t(number)].name);
@@ -72,16 +72,20 @@ To converted(std::int64_t number, const char* at) {
   }
 }
 
-bool has_four_bits(std::int64_t number) {
-  return number >= 0 && number < std::int64_t(onnx_types.size()) && onnx_types[std::size_t(number)].bits == 4;
+bool has_few_bits(std::int64_t number) {
+  return number >= 0 && number < std::int64_t(onnx_types.size()) && onnx_types[std::size_t(number)].type &&
+         onnx_types[std::size_t(number)].bits < 8;
 }
 
-// Two elements in a byte, the first one in the lower half.
+// Two or four elements in a byte, the first one in the lowest bits.
 std::string unpacked(std::int64_t number, std::string_view raw, std::int64_t elements) {
+  const int bits = onnx_types[std::size_t(number)].bits, values = 1 << bits;
+  const bool is_signed = number == int4 || number == int2;
   std::string bytes;
+  bytes.reserve(std::size_t(elements));
   for (std::int64_t e = 0; e < elements; ++e) {
-    const int value = std::uint8_t(raw[std::size_t(e / 2)]) >> (e % 2 == 0 ? 0 : 4) & 15;
-    bytes += char(number == int4 && value > 7 ? value - 16 : value);
+    const int value = std::uint8_t(raw[std::size_t(e * bits / 8)]) >> (e * bits % 8) & (values - 1);
+    bytes += char(is_signed && value >= values / 2 ? value - values : value);
   }
   return bytes;
 }
@@ -130,7 +134,7 @@ bool is_one_of(std::string_view name, const std::string_view (&names)[count]) {
 
 // For inputs and outputs (Value::declared).
 std::string declared_name(std::int64_t type) {
-  return has_four_bits(type) ? "" : type_name(type);
+  return has_few_bits(type) ? "" : type_name(type);
 }
 
 struct Dimension {
@@ -408,7 +412,7 @@ class Reader {
   // The Cast that brings results of a sum or product back into the range of a type that has more bits here.
   std::optional<Node> wrap(Node& node, Names& value_of) {
     const std::int64_t type = is_one_of(node.operation, grow) ? noted_type(node, 0, value_of.graph) : 0;
-    if (!is_wider_here(type) || has_four_bits(type) || node.results.size() != 1 || node.results[0] < 0)
+    if (!is_wider_here(type) || has_few_bits(type) || node.results.size() != 1 || node.results[0] < 0)
       return std::nullopt;
     const int result = node.results[0];
     node.results[0] = value_of(value_of.graph.values[std::size_t(result)].name + " before it wraps around");
@@ -422,6 +426,8 @@ class Reader {
   // The types of results of which ours say less; CastLike to one of them becomes a Cast.
   void follow_types(Node& node, const Graph& graph, const std::string& where) {
     const auto type_of = [&](std::size_t operand) { return noted_type(node, operand, graph); };
+    if (node.operation == "com.microsoft.GatherBlockQuantized" && has_few_bits(type_of(0)))
+      node.attributes["is_unpacked"] = std::int64_t(1);
     const std::int64_t like = node.operation == "CastLike" ? type_of(1) : 0;
     std::int64_t type = like;
     if (like != 0) {
@@ -436,10 +442,9 @@ class Reader {
     } else if (is_one_of(node.operation, move) || is_one_of(node.operation, grow)) {
       type = type_of(node.operation == "Where" ? 1 : 0);
     }
-    const bool makes_four_bits = node.operation == "Cast"
-                                     ? has_four_bits(type)
-                                     : node.operation == "QuantizeLinear" && has_four_bits(type_of(2));
-    if (makes_four_bits) fail(fmt::format("{}: its result has 4 bits, which is not computed", where));
+    const bool makes_few_bits =
+        node.operation == "Cast" ? has_few_bits(type) : node.operation == "QuantizeLinear" && has_few_bits(type_of(2));
+    if (makes_few_bits) fail(fmt::format("{}: its result has fewer than 8 bits, which is not computed", where));
     for (const int result : node.results)
       if (result >= 0) note_type(graph.values[std::size_t(result)].name, type);
   }
@@ -576,7 +581,7 @@ class Reader {
       fail(fmt::format("{}: its shape {} of {} needs {} bytes of data, the file has {}", where, to_text(shape),
                        from.name, expected, raw.size()));
     note_type(name, type);
-    std::string ours = has_four_bits(type) ? unpacked(type, raw, elements) : as_ours(type, raw);
+    std::string ours = has_few_bits(type) ? unpacked(type, raw, elements) : as_ours(type, raw);
     return {name, std::make_shared<const Array>(Array{*from.type, std::move(shape), std::move(ours)})};
   }
 
@@ -784,7 +789,7 @@ bool is_boolean(std::int64_t number) {
 }
 
 bool is_wider_here(std::int64_t number) {
-  return number == uint16 || number == int16 || number == uint32 || has_four_bits(number);
+  return number == uint16 || number == int16 || number == uint32 || has_few_bits(number);
 }
 
 Known parse_onnx_tensor(std::string_view bytes, std::string_view place) {

@@ -29,8 +29,8 @@ struct OnnxLimits {
 };
 
 // A checked graph (graph.h) whose inputs have shapes and types; the file's names are kept. Numbers of 16 bits become
-// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 and u64 i64, integers of 4 bits i8 and u8. UserError for a file that is not
-// such a graph, and if shapes of inputs stay open: it lists them.
+// f32, booleans u8 of 0 and 1, i16 and u16 i32, u32 and u64 i64, integers of 2 and 4 bits i8 and u8. UserError for a
+// file that is not such a graph, and if shapes of inputs stay open: it lists them.
 Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, const OnnxLimits& limits = {});
 
 // The same of bytes; `place` begins messages, `folder` has the external data.

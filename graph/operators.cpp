@@ -23,7 +23,7 @@ const std::map<std::string_view, Row>& table() {
     for (const auto part :
          {element_wise_rows, product_rows, window_rows, reduction_rows, normalisation_rows, movement_rows, shape_rows,
           selection_rows, resize_rows, recurrent_rows, quantised_rows, composed_rows, attention_rows,
-          quantised_composed_rows, sampling_rows, signal_rows, counted_rows, random_rows})
+          quantised_composed_rows, few_bits_rows, sampling_rows, signal_rows, counted_rows, random_rows})
       for (const Row& row : part()) all.emplace(row.name, row);
     return all;
   }();

@@ -51,6 +51,7 @@ struct Attended {
   DType type = DType::f32;
   Shaped bias = {};       // four dimensions, that broadcast to scores
   Shaped is_masked = {};  // of a row that has nothing to attend to: its result is 0. One for each row of the bias
+  Shaped sink = {};       // a further score of each row, four dimensions with one at last, whose weight nothing gets
 };
 
 class Attention {
@@ -70,7 +71,7 @@ class Attention {
       capped_ = body.node("Tanh", {raw_ / cap}) * cap;
     }
     biased_ = of.bias.part ? capped_ + grouped(of.bias.part, of.bias.shape) : capped_;
-    weights_ = body.node("Softmax", {biased_}, {{"axis", std::int64_t(-1)}});
+    weights_ = softmax();
     y_ = body.node("MatMul", {weights_, grouped(of.v, {of.batch, of.groups, of.total, of.value_size}, true)});
     if (of.is_masked.part) {
       const Part is_masked = grouped(of.is_masked.part, of.is_masked.shape), zero = body.number(0, of.type);
@@ -92,6 +93,15 @@ class Attention {
   }
 
  private:
+  Part softmax() const {
+    const auto of_rows = [&](Part x) { return body_.node("Softmax", {x}, {{"axis", std::int64_t(-1)}}); };
+    if (!of_.sink.part) return of_rows(biased_);
+    const std::int64_t axis = of_.heads == of_.groups ? 3 : 4;
+    Shape column = {of_.batch, of_.groups, of_.heads / of_.groups, of_.length, 1};
+    if (axis == 3) column.erase(column.begin() + 2);
+    const Part sink = body_.node("Expand", {grouped(of_.sink.part, of_.sink.shape), body_.integers(column)});
+    return body_.part(of_rows(body_.concatenated({biased_, sink}, axis)), axis, 0, of_.total);
+  }
   // Heads that share keys get a dimension of their own, so that products broadcast over it.
   Part grouped(Part x, const Shape& shape, bool is_shared = false) const {
     if (of_.heads == of_.groups) return x;
@@ -135,11 +145,19 @@ void must_fit(const Shaped& bias, const Attended& of) {
     throw Malformed{fmt::format("its mask is {}, its scores {}", to_text(bias.shape), to_text(scores))};
 }
 
-// Keys at or before the query's place; queries begin after `offset` keys, which may be one number for each batch.
-Shaped causal(Body& body, const Attended& of, Shaped offset) {
-  const Part query = counted(body, 0, of.length, {1, 1, of.length, 1}) + offset.part;
-  return {body.node("LessOrEqual", {counted(body, 0, of.total, {1, 1, 1, of.total}), query}),
+// Keys whose place compares so with the query's, moved by `distance`; queries begin after `offset` keys, which may be
+// one number for each batch.
+Shaped placed(Body& body, const Attended& of, const Shaped& offset, const char* comparison, std::int64_t distance = 0) {
+  const Part query = counted(body, distance, of.length, {1, 1, of.length, 1}) + offset.part;
+  return {body.node(comparison, {counted(body, 0, of.total, {1, 1, 1, of.total}), query}),
           {offset.shape[0], 1, of.length, of.total}};
+}
+Shaped causal(Body& body, const Attended& of, const Shaped& offset) {
+  return placed(body, of, offset, "LessOrEqual");
+}
+
+void mask_others(Body& body, Attended& of, const Shaped& keeps) {
+  of.bias = both(of.bias, filtered(body, keeps, -infinity, of.type));
 }
 
 // ---- ONNX's own ----
@@ -220,14 +238,16 @@ class OnnxAttention {
       if (call_.has(4)) throw Malformed{"it has a cache and numbers of keys"};
       const Part keys = body_.reshaped(body_.operand(6), {of_.batch, 1, 1, 1});
       offset = {keys - body_.integers({of_.length}), {of_.batch}};
-      const Shaped is_there = {body_.node("Less", {counted(body_, 0, of_.total, {1, 1, 1, of_.total}), keys}),
-                               {of_.batch, 1, 1, of_.total}};
-      of_.bias = both(of_.bias, filtered(body_, is_there, -infinity, of_.type));
+      mask_others(body_, of_,
+                  {body_.node("Less", {counted(body_, 0, of_.total, {1, 1, 1, of_.total}), keys}),
+                   {of_.batch, 1, 1, of_.total}});
     }
-    if (call_.integer("is_causal", 0) != 0)
-      of_.bias = both(of_.bias, filtered(body_, causal(body_, of_, offset), -infinity, of_.type));
+    if (call_.integer("is_causal", 0) != 0) mask_others(body_, of_, causal(body_, of_, offset));
+    const std::int64_t left = call_.integer("left_window_size", -1), right = call_.integer("right_window_size", -1);
+    if (left >= 0) mask_others(body_, of_, placed(body_, of_, offset, "GreaterOrEqual", -left));
+    if (right >= 0) mask_others(body_, of_, placed(body_, of_, offset, "LessOrEqual", right));
     must_fit(of_.bias, of_);
-    if (!call_.has(3) && !call_.has(6)) return;  // each row has a key
+    if (!call_.has(3) && !call_.has(6) && left < 0) return;  // each row has a key
     Shape rows = of_.bias.shape;
     rows[3] = 1;
     const Part largest = body_.node("ReduceMax", {of_.bias.part, body_.integers({3})});
@@ -320,6 +340,146 @@ Graph multi_head_attention(const Call& call) {
   return std::move(body).results({attention.by_row(), of.k, of.v});
 }
 
+// Queries of more heads than keys and values have, after those of a cache with room for what is new, or of one that
+// grows. How many keys there are, only a run may know (seqlens_k).
+class GroupedAttention {
+ public:
+  explicit GroupedAttention(const Call& call) : call_(call), body_(call) {}
+
+  Graph graph() && {
+    refuse();
+    read_shapes();
+    Part q = body_.operand(0), k = body_.operand(1), v = body_.operand(2);
+    if (!k) {
+      const std::int64_t keys = of_.heads * of_.size, values = keys + of_.groups * of_.size;
+      k = body_.part(q, 2, keys, values);
+      v = body_.part(q, 2, values, call_.shape(0)[2]);
+      q = body_.part(q, 2, 0, keys);
+    }
+    read_lengths();
+    if (call_.integer("do_rotary", 0) != 0) q = turned(q, of_.heads), k = turned(k, of_.groups);
+    of_.q = by_heads(body_, q, of_.batch, of_.length, of_.heads, of_.size);
+    of_.k = cached(by_heads(body_, k, of_.batch, of_.length, of_.groups, of_.size), 3);
+    of_.v = cached(by_heads(body_, v, of_.batch, of_.length, of_.groups, of_.size), 4);
+    add_bias();
+    return std::move(body_).results({Attention(body_, of_).by_row(), of_.k, of_.v});
+  }
+
+ private:
+  void refuse() const {
+    for (const char* const name : {"kv_cache_bit_width", "qk_output", "sliding_window_cache"})
+      if (call_.integer(name, 0) != 0) throw Unsupported{name};
+    for (const char* const name : {"k_quant_type", "v_quant_type"})
+      if (call_.text(name, "NONE") != "NONE") throw Unsupported{name};
+    constexpr const char* others[] = {"k_scale", "v_scale", "q_norm_weight", "k_norm_weight", "query_seqlens"};
+    for (int o = 0; o < 5; ++o)
+      if (call_.has(12 + o)) throw Unsupported{others[o]};
+    if (call_.has(1) != call_.has(2) || call_.has(3) != call_.has(4))
+      throw Malformed{"it has keys without values, or values without keys"};
+  }
+
+  void read_shapes() {
+    const Shape& q = call_.shape(0);
+    of_.heads = call_.integer("num_heads", 0), of_.groups = call_.integer("kv_num_heads", 0);
+    if (q.size() != 3 || of_.groups < 1 || of_.heads < of_.groups || of_.heads > q[2] || of_.heads % of_.groups != 0)
+      throw Malformed{fmt::format("queries {} of {} heads in {} groups", to_text(q), of_.heads, of_.groups)};
+    const bool is_packed = !call_.has(1);
+    of_.type = call_.type(0), of_.batch = q[0], of_.length = q[1];
+    of_.size = of_.value_size = divided(q[2], is_packed ? of_.heads + 2 * of_.groups : of_.heads);
+    of_.scale = scale_of(call_, of_.size);
+    of_.softcap = call_.number("softcap", 0);
+    for (const int number : {1, 2})
+      if (const Shape own = {of_.batch, of_.length, of_.groups * of_.size}; !is_packed && call_.shape(number) != own)
+        throw Malformed{fmt::format("operand {} is {}, not {}", number, to_text(call_.shape(number)), to_text(own))};
+    if (!call_.has(3)) return;
+    if (call_.rank(3) == 4) past_ = call_.shape(3)[2];
+    for (const int number : {3, 4})
+      if (const Shape own = {of_.batch, of_.groups, past_, of_.size}; call_.shape(number) != own)
+        throw Malformed{fmt::format("its cache is {}, not {}", to_text(call_.shape(number)), to_text(own))};
+  }
+
+  // A cache that is as long as all there may be keeps its length, whatever a run fills of it.
+  void read_lengths() {
+    if (elements_of(call_.shape(5)) != of_.batch)
+      throw Malformed{fmt::format("{} lengths for {} batches", to_text(call_.shape(5)), of_.batch)};
+    const bool is_known = call_.is_known(6) || past_ == 0;
+    const std::int64_t all = call_.is_known(6) ? std::int64_t(call_.scalar(6)) : past_ == 0 ? of_.length : past_;
+    of_.total = std::max(all, past_);
+    if (all < of_.length || of_.total > most_keys)
+      throw Malformed{fmt::format("{} keys and values, {} of them new", of_.total, of_.length)};
+    is_first_ = is_known && all == of_.length;
+    const Part lengths = body_.cast(body_.reshaped(body_.operand(5), {of_.batch}), DType::i64);
+    filled_ = lengths + body_.integers({1});
+    begin_ = is_first_ ? body_.node("Expand", {body_.integers({0}), body_.integers({of_.batch})})
+                       : body_.node("Max", {filled_ - body_.integers({of_.length}), body_.integers({0})});
+  }
+
+  // By the places of rows, which follow those of the cache if none are given.
+  Part turned(Part x, std::int64_t heads) {
+    Part places = body_.operand(9);
+    if (!places) {
+      places = body_.reshaped(begin_, {of_.batch, 1}) + counted(body_, 0, of_.length, {1, of_.length});
+    } else if (is_first_) {
+      const Part all = body_.reshaped(places, {elements_of(call_.shape(9))});
+      places = body_.part(all, 0, 0, 1);
+    }
+    if (call_.rank(7) != 2) throw Malformed{fmt::format("its cosines are {}", to_text(call_.shape(7)))};
+    const std::int64_t half = call_.shape(7)[1];
+    Body::Attributes attributes = {{"interleaved", call_.integer("rotary_interleaved", 0)}, {"num_heads", heads}};
+    if (2 * half != of_.size) attributes["rotary_embedding_dim"] = 2 * half;
+    return body_.node("com.microsoft.RotaryEmbedding", {x, places, body_.operand(7), body_.operand(8)}, attributes);
+  }
+
+  // What is new, in its place in the cache; [batch,groups,length,size].
+  Part cached(Part x, int past) {
+    if (of_.total == of_.length) return x;
+    const Shape missing = {of_.batch, of_.groups, of_.total - past_, of_.size};
+    const Part zeros = body_.node("Expand", {body_.number(0, of_.type), body_.integers(missing)});
+    Part all = past_ == 0 ? zeros : body_.operand(past);
+    if (past_ != 0 && missing[2] != 0) all = body_.concatenated({all, zeros}, 2);
+    return body_.node("TensorScatter", {all, x, begin_}, {{"axis", std::int64_t(2)}});
+  }
+
+  void add_bias() {
+    const Shape rows = {of_.batch, 1, 1, 1};
+    const Shaped begin = {body_.reshaped(begin_, rows), rows};
+    if (call_.integer("causal", 1) != 0)
+      mask_others(body_, of_, causal(body_, of_, begin));
+    else
+      mask_others(
+          body_, of_,
+          {body_.node("Less", {counted(body_, 0, of_.total, {1, 1, 1, of_.total}), body_.reshaped(filled_, rows)}),
+           {of_.batch, 1, 1, of_.total}});
+    if (const std::int64_t window = call_.integer("local_window_size", -1); window > 0)
+      mask_others(body_, of_, placed(body_, of_, begin, "Greater", -window));
+    if (call_.has(10)) {
+      Shape shape = of_four(call_.shape(10));
+      Part bias = body_.reshaped(body_.operand(10), shape);
+      if (const std::int64_t missing = of_.total - shape[3]; missing > 0)
+        bias = body_.node("Pad", {bias, body_.integers({0, 0, 0, 0, 0, 0, 0, missing}), body_.number(0, of_.type)});
+      shape[3] = std::max(shape[3], of_.total);
+      of_.bias = both(of_.bias, {bias, shape});
+    }
+    must_fit(of_.bias, of_);
+    if (call_.has(11))
+      of_.sink = {body_.reshaped(body_.operand(11), {1, of_.heads, 1, 1}), {1, of_.heads, 1, 1}};
+    else if (call_.integer("smooth_softmax", 0) > 0)
+      of_.sink = {body_.reshaped(body_.number(0, of_.type), {1, 1, 1, 1}), {1, 1, 1, 1}};
+  }
+
+  static constexpr std::int64_t most_keys = 1 << 24;
+  const Call& call_;
+  Body body_;
+  Attended of_;
+  std::int64_t past_ = 0;
+  bool is_first_ = false;  // nothing of the cache is filled
+  Part filled_, begin_;    // [batch]: how many keys there are, and the place of the first new one
+};
+
+Graph grouped_attention(const Call& call) {
+  return GroupedAttention(call).graph();
+}
+
 // Projections of one input, and their attention.
 Graph projected_attention(const Call& call) {
   if (call.has(6)) throw Unsupported{"a cache that is shared"};
@@ -394,6 +554,7 @@ Graph turned_by_place(const Call& call, const Turning& of) {
   if (call.number("scale", 1) != 1) throw Unsupported{"scale"};
   const Shape& x = call.shape(0);
   if (x.size() != 3 && x.size() != 4) throw Malformed{fmt::format("its input is {}", to_text(x))};
+  if (call.rank(of.cosine) < 2) throw Malformed{fmt::format("its cosines are {}", to_text(call.shape(of.cosine)))};
   const bool is_flat = x.size() == 3;
   const std::int64_t half = call.shape(of.cosine).back(), batch = x[0], rows = x[is_flat ? 1 : 2];
   const std::int64_t named = call.integer("num_heads", 0), turned = call.integer("rotary_embedding_dim", 0);
@@ -437,9 +598,15 @@ std::vector<Row> attention_rows() {
   const auto turned = [](Turning of) { return [of](const Call& call) { return turned_by_place(call, of); }; };
   return {
       composed("Attention", 3, 7,
-               "is_causal kv_num_heads q_num_heads qk_matmul_output_mode scale softcap softmax_precision", attention),
+               "is_causal kv_num_heads left_window_size q_num_heads qk_matmul_output_mode right_window_size scale "
+               "softcap softmax_precision",
+               attention),
       composed("com.microsoft.MultiHeadAttention", 1, 10, "mask_filter_value num_heads scale unidirectional",
                multi_head_attention),
+      composed("com.microsoft.GroupQueryAttention", 6, 17,
+               "causal do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads qk_output "
+               "rotary_interleaved scale sliding_window_cache smooth_softmax softcap v_quant_type",
+               grouped_attention),
       composed(
           "com.microsoft.Attention", 2, 7,
           "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes rotary_embedding_dim scale "

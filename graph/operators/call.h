@@ -146,6 +146,7 @@ std::vector<Row> resize_rows();
 std::vector<Row> recurrent_rows();
 std::vector<Row> quantised_rows();
 std::vector<Row> composed_rows();
+std::vector<Row> few_bits_rows();
 std::vector<Row> attention_rows();
 std::vector<Row> quantised_composed_rows();
 std::vector<Row> sampling_rows();

@@ -68,10 +68,16 @@ Meaning quantised(const Call& call) {
 
 Meaning dequantised(const Call& call) {
   Expression expression(call);
-  std::string x = expression.broadcast(0, axes_over(call.shape(0)));
-  if (call.has(2)) x = fmt::format("cast_i32({}) - cast_i32({})", x, of_channel(call, expression, 2));
+  const std::string x = expression.broadcast(0, axes_over(call.shape(0)));
+  std::string value = fmt::format("cast_f32({})", x);
+  if (call.has(2)) {
+    const std::string zero = of_channel(call, expression, 2);
+    // Zero points of floating point are onnxruntime's (few_bits.cpp).
+    value = codegen::is_floating(call.type(2)) ? fmt::format("({} - {})", value, zero)
+                                               : fmt::format("cast_f32(cast_i32({}) - cast_i32({}))", x, zero);
+  }
   return {element_wise(expression, call.type(1), call.shape(0),
-                       fmt::format("cast_f32({}) * {}", x, of_channel(call, expression, 1)))};
+                       fmt::format("{} * {}", value, of_channel(call, expression, 1)))};
 }
 
 // The range of the input with 0 in 255 steps; the least of them is the zero point.

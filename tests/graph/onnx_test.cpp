@@ -86,7 +86,7 @@ TEST(Onnx, TypesOfTensors) {
   EXPECT_EQ(value_named(read, "half byte").known->integers(), (std::vector<std::int64_t>{7, 8}));
   // A result of 4 bits would have more here.
   graph.node("QuantizeLinear", {"x", "brain", "nibble"}, {"q"});
-  EXPECT_TRUE(contains(refusal([&] { file::read(graph, 21, {{"batch", {1}}}); }), "its result has 4 bits"));
+  EXPECT_TRUE(contains(refusal([&] { file::read(graph, 21, {{"batch", {1}}}); }), "its result has fewer than 8 bits"));
 }
 
 // Ours have no booleans and no integers of 16 bits; what the model says of its ends, and CastLike, must know of them.
