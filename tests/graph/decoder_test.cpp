@@ -39,19 +39,19 @@ class Random {
   std::mt19937 random_;
 };
 
-// One node with its operands' numbers; all of them but the total length and the tables of positions are inputs.
+// One node; the tables of positions are constants.
 struct Step {
   std::int64_t batch = 1, heads = 2, groups = 1, size = 4, length = 1, past = 8, total = 8;
   std::int64_t window = -1, turned = 0;  // turned: places of a head that turn
   double softcap = 0;
   bool is_packed = false, is_interleaved = false, is_causal = true, has_bias = false, has_sink = false,
-       is_smooth = false;
+       is_smooth = false, has_places = false, is_total_known = true;
   std::int64_t all() const { return std::max(past, total); }
   std::int64_t begin(std::int64_t filled) const { return total == length ? 0 : filled - length; }
 };
 
 struct Given {
-  Numbers q, k, v, past_k, past_v, filled, cosine, sine, bias, sink;
+  Numbers q, k, v, past_k, past_v, filled, cosine, sine, bias, sink, places;
 };
 
 constexpr std::int64_t positions = 64;
@@ -70,6 +70,8 @@ Given given_to(const Step& of, Random& random) {
   }
   all.cosine = random.numbers(positions * of.turned / 2), all.sine = random.numbers(positions * of.turned / 2);
   all.bias = random.numbers(of.heads * of.length * of.total), all.sink = random.numbers(of.heads);
+  for (std::int64_t row = 0; row < of.batch * of.length; ++row)
+    all.places.push_back(double(random.upto(positions / 2)));
   return all;
 }
 
@@ -87,6 +89,13 @@ Numbers turned(const Step& of, const Given& given, Numbers row, std::int64_t pla
   return row;
 }
 
+// By which a row is turned. A first prompt begins at the first place that is given.
+std::int64_t place_of(const Step& of, const Given& given, std::int64_t b, std::int64_t i) {
+  if (!of.has_places) return of.begin(std::int64_t(given.filled[std::size_t(b)])) + i;
+  const bool is_first = of.total == of.length && (of.is_total_known || of.past == 0);
+  return std::int64_t(is_first ? given.places[0] : given.places[std::size_t(b * of.length + i)]) + (is_first ? i : 0);
+}
+
 Numbers piece(const Numbers& all, std::int64_t row, std::int64_t size) {
   return {all.begin() + row * size, all.begin() + (row + 1) * size};
 }
@@ -102,7 +111,7 @@ Numbers filled(const Step& of, const Given& given, bool is_key) {
         Numbers row(std::size_t(of.size), 0);
         if (i >= 0 && i < of.length) {
           row = piece(news, (b * of.length + i) * of.groups + g, of.size);
-          if (is_key) row = turned(of, given, row, t);
+          if (is_key) row = turned(of, given, row, place_of(of, given, b, i));
         } else if (t < of.past) {
           row = piece(past, (b * of.groups + g) * of.past + t, of.size);
         }
@@ -116,7 +125,8 @@ double score_of(const Step& of, const Given& given, std::int64_t b, std::int64_t
   const std::int64_t lengths = std::int64_t(given.filled[std::size_t(b)]), place = of.begin(lengths) + i;
   if (of.is_causal ? t > place : t >= lengths) return -std::numeric_limits<double>::infinity();
   if (of.window > 0 && t <= place - of.window) return -std::numeric_limits<double>::infinity();
-  const Numbers q = turned(of, given, piece(given.q, (b * of.length + i) * of.heads + h, of.size), place);
+  const Numbers row = piece(given.q, (b * of.length + i) * of.heads + h, of.size);
+  const Numbers q = turned(of, given, row, place_of(of, given, b, i));
   const Numbers k = piece(keys, (b * of.groups + h / (of.heads / of.groups)) * of.all() + t, of.size);
   double score = 0;
   for (std::size_t d = 0; d < q.size(); ++d) score += q[d] * k[d];
@@ -190,13 +200,17 @@ std::vector<Elements> results_of(const Step& of, const Given& given, const std::
                 input("v", one, given.v)};
   operands.push_back(input("past.k", cache, given.past_k)), operands.push_back(input("past.v", cache, given.past_v));
   operands.push_back(input("lengths", {of.batch}, lengths, file::i32));
-  graph.weight_of(file::tensor("total", {1}, file::i32, file::raw(std::vector<std::int32_t>{std::int32_t(of.total)})));
-  operands.push_back("total");
+  operands.emplace_back("total");
+  if (of.is_total_known)
+    graph.weight_of(file::tensor("total", {}, file::i32, file::raw(std::vector<std::int32_t>{std::int32_t(of.total)})));
+  else
+    (void)input("total", {1}, {double(of.total)}, file::i32);
   if (of.turned > 0) {
     graph.weight("cos", {positions, of.turned / 2}, floats(given.cosine));
     graph.weight("sin", {positions, of.turned / 2}, floats(given.sine));
   }
-  for (const char* const name : {"cos", "sin", ""}) operands.emplace_back(of.turned > 0 ? name : "");
+  for (const char* const name : {"cos", "sin"}) operands.emplace_back(of.turned > 0 ? name : "");
+  operands.push_back(of.has_places ? input("places", {of.batch, of.length}, given.places, file::i64) : "");
   operands.push_back(of.has_bias ? input("bias", {1, of.heads, of.length, of.total}, given.bias) : "");
   operands.push_back(of.has_sink ? input("sink", {of.heads}, given.sink) : "");
   graph.node("com.microsoft.GroupQueryAttention", operands, {"y", "k.all", "v.all"}, attributes);
@@ -220,7 +234,9 @@ Step drawn(Random& random) {
              : kind == 1     ? of.past + of.length
              : random.coin() ? of.length
                              : of.past - random.upto(2);
-  if (random.coin()) of.turned = random.coin() ? 4 : 2, of.is_interleaved = random.coin();
+  of.is_total_known = kind == 1 || random.coin();
+  if (random.coin())
+    of.turned = random.coin() ? 4 : 2, of.is_interleaved = random.coin(), of.has_places = random.coin();
   of.is_packed = random.coin(), of.is_causal = random.upto(4) != 0;
   if (of.is_causal && random.coin()) of.window = 1 + random.upto(4);
   if (random.coin()) of.softcap = 2;
@@ -230,7 +246,7 @@ Step drawn(Random& random) {
 
 TEST(Decoder, GroupedAttentionOverACache) {
   Random random(1);
-  for (int round = 0; round < 80; ++round) {
+  for (int round = 0; round < 120; ++round) {
     SCOPED_TRACE(round);
     const Step of = drawn(random);
     const Given given = given_to(of, random);
