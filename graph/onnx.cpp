@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
@@ -409,18 +410,33 @@ class Reader {
     return found == types_.end() ? 0 : found->second;
   }
 
-  // The Cast that brings results of a sum or product back into the range of a type that has more bits here.
+  // What brings results back into the range of a type that has more bits here: a Cast of sums and products, which wrap
+  // around, or a Clip of what QuantizeLinear gives.
   std::optional<Node> wrap(Node& node, Names& value_of) {
-    const std::int64_t type = is_one_of(node.operation, grow) ? noted_type(node, 0, value_of.graph) : 0;
-    if (!is_wider_here(type) || has_few_bits(type) || node.results.size() != 1 || node.results[0] < 0)
+    Graph& graph = value_of.graph;
+    const bool is_clipped = node.operation == "QuantizeLinear";
+    const std::int64_t type = noted_type(node, is_clipped ? 2 : 0, graph);
+    if ((!is_clipped && !is_one_of(node.operation, grow)) || !is_wider_here(type) || has_few_bits(type) != is_clipped ||
+        node.results.size() != 1 || node.results[0] < 0)
       return std::nullopt;
     const int result = node.results[0];
-    node.results[0] = value_of(value_of.graph.values[std::size_t(result)].name + " before it wraps around");
-    return Node{.name = node.name,
-                .operation = "Cast",
-                .attributes = {{"to", type}},
-                .operands = node.results,
-                .results = {result}};
+    const std::string name = graph.values[std::size_t(result)].name;
+    node.results[0] = value_of(name + " before it wraps around");
+    Node after{.name = node.name,
+               .operation = is_clipped ? "Clip" : "Cast",
+               .attributes = {},
+               .operands = node.results,
+               .results = {result}};
+    if (!is_clipped) {
+      after.attributes["to"] = type;
+      return after;
+    }
+    const OnnxType& of = onnx_types[std::size_t(type)];
+    const std::int64_t values = std::int64_t(1) << of.bits, least = of.type == DType::i8 ? -values / 2 : 0;
+    for (const std::int64_t limit : {least, least + values - 1})
+      after.operands.push_back(
+          add_constant(graph, fmt::format("{} limit {}", name, limit), known(*of.type, {}, std::span(&limit, 1))));
+    return after;
   }
 
   // The types of results of which ours say less; CastLike to one of them becomes a Cast.
@@ -442,9 +458,9 @@ class Reader {
     } else if (is_one_of(node.operation, move) || is_one_of(node.operation, grow)) {
       type = type_of(node.operation == "Where" ? 1 : 0);
     }
-    const bool makes_few_bits =
-        node.operation == "Cast" ? has_few_bits(type) : node.operation == "QuantizeLinear" && has_few_bits(type_of(2));
-    if (makes_few_bits) fail(fmt::format("{}: its result has fewer than 8 bits, which is not computed", where));
+    if (node.operation == "Cast" && has_few_bits(type))
+      fail(fmt::format("{}: its result has fewer than 8 bits, which is not computed", where));
+    if (node.operation == "QuantizeLinear") type = type_of(2);
     for (const int result : node.results)
       if (result >= 0) note_type(graph.values[std::size_t(result)].name, type);
   }

@@ -207,6 +207,20 @@ TEST(FewBits, ConstantsInBlocks) {
   }
 }
 
+// Results of fewer bits keep to their range, though they are bytes.
+TEST(FewBits, ResultsAreQuantised) {
+  const auto is = [](int type, const char* zero) {
+    GraphFile graph;
+    graph.input("x", {6}).weight("s", {}, {0.5}).weight_of(file::tensor("z", {}, type, zero));
+    graph.node("QuantizeLinear", {"x", "s", "z"}, {"q"}).node("DequantizeLinear", {"q", "s", "z"}, {"y"});
+    return file::results(graph.output("y"), {{"x", {-100, -1, 0, 0.7, 2, 100}}}, 25).front().numbers();
+  };
+  EXPECT_EQ(is(file::i4, "\x1"), (Numbers{-4.5, -1, 0, 0.5, 2, 3}));
+  EXPECT_EQ(is(file::u4, "\x1"), (Numbers{-0.5, -0.5, 0, 0.5, 2, 7}));
+  EXPECT_EQ(is(26, "\x1"), (Numbers{-1.5, -1, 0, 0, 0, 0}));
+  EXPECT_EQ(is(25, "\x1"), (Numbers{-0.5, -0.5, 0, 0.5, 1, 1}));
+}
+
 // Rows of a table, packed as onnxruntime does it (u8) or of ONNX's types of four bits.
 TEST(FewBits, RowsOfTables) {
   Random random(3);

@@ -111,8 +111,6 @@ constexpr Exception exceptions[] = {
     {"test_*quantizelinear_e?m*", "8 bits of floating point"},
     {"test_cast_*INT4*", "4 bits"},
     {"test_cast_*INT2*", "2 bits"},
-    {"test_quantizelinear_*int4", "4 bits"},
-    {"test_quantizelinear_*int2", "2 bits"},
     {"test_quantizelinear_blocked_symmetric", "integers of 16 bits, which are wider here"},
     {"test_quantizelinear_*int16", "integers of 16 bits, which are wider here"},
     {"test_dynamicquantizelinear", "a quotient that single precision rounds to below a half"},

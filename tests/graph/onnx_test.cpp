@@ -85,7 +85,7 @@ TEST(Onnx, TypesOfTensors) {
   EXPECT_EQ(value_named(read, "nibble").known->integers(), (std::vector<std::int64_t>{7, -8, -1}));
   EXPECT_EQ(value_named(read, "half byte").known->integers(), (std::vector<std::int64_t>{7, 8}));
   // A result of 4 bits would have more here.
-  graph.node("QuantizeLinear", {"x", "brain", "nibble"}, {"q"});
+  graph.node("Cast", {"x"}, {"q"}, {file::attribute("to", file::i4)});
   EXPECT_TRUE(contains(refusal([&] { file::read(graph, 21, {{"batch", {1}}}); }), "its result has fewer than 8 bits"));
 }
 
