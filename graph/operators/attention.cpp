@@ -148,6 +148,8 @@ void must_fit(const Shaped& bias, const Attended& of) {
 // Keys whose place compares so with the query's, moved by `distance`; queries begin after `offset` keys, which may be
 // one number for each batch.
 Shaped placed(Body& body, const Attended& of, const Shaped& offset, const char* comparison, std::int64_t distance = 0) {
+  const std::int64_t farthest = of.total + of.length;  // beyond it, a distance changes nothing
+  distance = std::clamp(distance, -farthest, farthest);
   const Part query = counted(body, distance, of.length, {1, 1, of.length, 1}) + offset.part;
   return {body.node(comparison, {counted(body, 0, of.total, {1, 1, 1, of.total}), query}),
           {offset.shape[0], 1, of.length, of.total}};

@@ -264,13 +264,14 @@ TEST(Decoder, WindowsOfKeys) {
   for (int round = 0; round < 40; ++round) {
     SCOPED_TRACE(round);
     const std::int64_t length = 1 + random.upto(5), keys = 1 + random.upto(6), past = random.upto(2) * 3;
-    const std::int64_t left = random.upto(5) - 1, right = random.upto(4) - 1, all = past + keys;
+    const std::int64_t left = random.upto(5) - 1, all = past + keys;
+    const std::int64_t right = random.upto(5) == 0 ? INT64_MAX : random.upto(4) - 1;
     const bool is_causal = random.coin();
     std::map<std::string, Elements> inputs;
     std::string mask;
     for (std::int64_t i = 0; i < length; ++i)
       for (std::int64_t j = 0; j < all; ++j) {
-        const bool is_far = (left >= 0 && j < past + i - left) || (right >= 0 && j > past + i + right);
+        const bool is_far = (left >= 0 && j < past + i - left) || (right >= 0 && j - past - i > right);
         mask += is_far || (is_causal && j > past + i) ? '\0' : '\1';
       }
     GraphFile graph;
