@@ -1042,11 +1042,74 @@ Graph with_wanted_results(Graph graph) {
   return graph;
 }
 
+// What `Constant` nodes, and what passes their results on, give is known: others look at scales and shapes.
+Graph with_known_values(Graph graph, std::string_view place, const FoldLimits&) {
+  std::vector<Node> left;
+  for (Node& node : graph.nodes) {
+    const bool is_constant = node.operation == "Constant", is_passed_on = node.operation == "Identity";
+    const auto operands = is_constant || is_passed_on ? operands_of(graph, node) : std::nullopt;
+    if (!operands || node.foreign || node.results.size() != 1 || node.results[0] < 0 ||
+        (is_passed_on && (operands->size() != 1 || !(*operands)[0] || !(*operands)[0]->known))) {
+      left.push_back(std::move(node));
+      continue;
+    }
+    const auto results = is_constant ? results_of(graph, node, *operands, place)
+                                     : base::Result<std::vector<Result>>(std::vector<Result>());
+    const Known known = is_passed_on ? (*operands)[0]->known : results ? results->front().known : nullptr;
+    Value& value = graph.values[std::size_t(node.results[0])];
+    const bool is_output =
+        std::find(graph.outputs.begin(), graph.outputs.end(), node.results[0]) != graph.outputs.end();
+    if (!known || is_output) {
+      left.push_back(std::move(node));
+      continue;
+    }
+    value.origin = Value::Origin::constant;
+    value.type = known->type, value.shape = known->shape, value.known = known;
+  }
+  graph.nodes = std::move(left);
+  return graph;
+}
+
+struct Step {
+  std::string_view name;
+  Graph (*apply)(Graph graph, std::string_view place, const FoldLimits& limits);
+};
+template <Graph (*apply)(Graph)>
+Graph alone(Graph graph, std::string_view, const FoldLimits&) {
+  return apply(std::move(graph));
+}
+constexpr Step steps[] = {
+    {"results that nothing takes", alone<with_wanted_results>},
+    {"values of Constant nodes", with_known_values},
+    {"operators of integers", alone<with_integer_operators>},
+    {"constants, control flow and composed operators",
+     [](Graph graph, std::string_view place, const FoldLimits& limits) { return Folder(place, limits).folded(graph); }},
+    {"scales in weights", alone<with_scales_in_weights>},
+    {"zero points in weights", alone<with_zero_points_in_weights>},
+    {"windows in groups", alone<with_windows_in_groups>},
+    {"what is not used", [](Graph graph, std::string_view, const FoldLimits&) { return without_unused(graph); }},
+};
+
+std::map<std::string, std::int64_t> counts_of(const Graph& graph) {
+  std::map<std::string, std::int64_t> counts;
+  for (const Node& node : graph.nodes) ++counts[node.operation];
+  return counts;
+}
+
 }  // namespace
 
-Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits) {
-  const Graph all = Folder(place, limits).folded(with_integer_operators(with_wanted_results(graph)));
-  return without_unused(with_windows_in_groups(with_zero_points_in_weights(with_scales_in_weights(all))));
+Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits, std::vector<Pass>* passes) {
+  Graph now = graph;
+  for (const Step& step : steps) {
+    std::map<std::string, std::int64_t> change = passes == nullptr ? decltype(change)() : counts_of(now);
+    now = step.apply(std::move(now), place, limits);
+    if (passes == nullptr) continue;
+    for (auto& [operation, count] : change) count = -count;
+    for (const auto& [operation, count] : counts_of(now)) change[operation] += count;
+    std::erase_if(change, [](const auto& each) { return each.second == 0; });
+    passes->push_back({std::string(step.name), now.nodes.size(), std::move(change)});
+  }
+  return now;
 }
 
 Graph without_unused(const Graph& graph) {

@@ -1,13 +1,16 @@
 // From a graph as it was read to one in which every value has a type and a shape, and nothing is computed that is known
 // before a run: constants, and with them the arithmetic of shapes, are computed; an `If` of a known condition becomes
-// its branch, and another one a choice between the results of both; a `Loop` or `Scan` becomes its rounds, and sequences
-// of known lengths their elements; what only passes its operand on is left out; what scales and shifts channels after a
-// convolution moves into its weights, and so do zero points; nodes that no output needs are removed. What stays computes
-// the same results.
+// its branch, and another one a choice between the results of both; a `Loop` or `Scan` becomes its rounds, and
+// sequences of known lengths their elements; what only passes its operand on is left out; what scales and shifts
+// channels after a convolution moves into its weights, and so do zero points; nodes that no output needs are removed.
+// What stays computes the same results.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -21,9 +24,17 @@ struct FoldLimits {
   std::int64_t most_parts = 2'000'000;  // values and nodes, each branch and each round of a loop counted
 };
 
+// What one of the steps of folding did.
+struct Pass {
+  std::string name;
+  std::size_t nodes = 0;                       // afterwards
+  std::map<std::string, std::int64_t> change;  // of the number of nodes by operator, where it is not 0
+};
+
 // `graph` has types and shapes of inputs and constants. UserError "<place>: ..." names a node that ONNX does not allow,
-// or in one line all nodes that are not supported, counted by operator and reason.
-Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits = {});
+// or in one line all nodes that are not supported, counted by operator and reason. `passes`, if given, gets the steps.
+Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limits = {},
+             std::vector<Pass>* passes = nullptr);
 
 // Parts of it, each from a folded graph to a folded graph.
 

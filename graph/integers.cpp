@@ -64,7 +64,7 @@ class Integers {
   explicit Integers(Graph graph) : graph_(std::move(graph)), values_(graph_) {}
 
   Graph replaced() {
-    for (const Node& node : graph_.nodes) replace(node);
+    for (std::size_t n = 0; n < graph_.nodes.size(); ++n) replace(n);
     return std::move(graph_);
   }
 
@@ -133,13 +133,21 @@ class Integers {
     return of->integers;
   }
 
+  // A scale for each column of a constant matrix.
+  bool is_by_column(const Quantised& of) const {
+    const Known integers = values_.known(of.integers);
+    return integers && integers->shape.size() == 2 && (of.axis == 1 || of.axis == -1) &&
+           values_.known(of.scale)->shape == Shape{integers->shape.back()};
+  }
+
   // The node of integers takes the place of the last one of its group; the others are not needed any more.
-  void replace(const Node& node) {
-    int last = -1;
+  void replace(std::size_t number) {
+    const Node& node = graph_.nodes[number];
+    int last = int(number);
     const auto x = operand(node, 0);
     if (!x || !is_one(*x)) return;
     const auto y = result(node, last);
-    if (!y) return;
+    if (!y) return replace_in_floats(node, *x, graph_.nodes[number]);
     // Operators that move and compare elements do the same to integers of one scale.
     constexpr std::string_view moving[] = {"Flatten", "MaxPool", "Reshape", "Squeeze", "Transpose", "Unsqueeze"};
     Node made{.name = node.name, .operation = {}, .attributes = node.attributes, .operands = {}, .results = {}};
@@ -159,6 +167,39 @@ class Integers {
     end = std::move(made);
   }
 
+  // Products whose result stays in floating point: the sum of integers, times both scales.
+  void replace_in_floats(const Node& node, const Quantised& x, Node& by) const {
+    const auto w = operand(node, 1);
+    if (!w || !is_byte(type_of(x)) || !is_byte(type_of(*w)) || node.results.size() != 1) return;
+    Node made{
+        .name = node.name, .operation = {}, .attributes = node.attributes, .operands = {}, .results = node.results};
+    if (node.operation == "MatMul" && (is_one(*w) || is_by_column(*w))) {
+      made.operation = "com.microsoft.MatMulIntegerToFloat";
+      made.operands = {x.integers, w->integers, x.scale, w->scale, x.zero, w->zero};
+    } else if (!general(node, x, *w, made)) {
+      return;
+    }
+    by = std::move(made);
+  }
+
+  // A Gemm without what follows from its result.
+  bool general(const Node& node, const Quantised& x, const Quantised& w, Node& made) const {
+    if (node.operation != "Gemm") return false;
+    const auto sum = bias(node, 2, x, w);
+    const auto beta = node.attributes.find("beta"), turned = node.attributes.find("transB");
+    const auto is = [](const Attribute& attribute, auto number) {
+      const auto* value = std::get_if<decltype(number)>(&attribute);
+      return value != nullptr && *value == number;
+    };
+    if (!sum || (beta != node.attributes.end() && !is(beta->second, 1.0))) return false;
+    const bool is_turned = turned != node.attributes.end() && is(turned->second, std::int64_t(1));
+    if (!is_one(w) && w.axis != (is_turned ? 0 : 1)) return false;
+    made.operation = "com.microsoft.QGemm";
+    made.attributes.erase("beta");
+    made.operands = {x.integers, x.scale, x.zero, w.integers, w.scale, w.zero, *sum};
+    return true;
+  }
+
   bool of_two(const Node& node, const Quantised& x, const Quantised& y, Node& made) const {
     const auto w = operand(node, 1);
     if (!w) return false;
@@ -173,7 +214,7 @@ class Integers {
     made.operands = {x.integers, x.scale, x.zero, w->integers, w->scale, w->zero, y.scale, y.zero};
     if (node.operation == "MatMul") {
       made.operation = "QLinearMatMul";
-      return is_one(*w);
+      return is_one(*w) || is_by_column(*w);
     }
     if (node.operation == "Conv") {
       const auto sum = bias(node, 2, x, *w);
@@ -181,22 +222,9 @@ class Integers {
       if (sum && *sum >= 0) made.operands.push_back(*sum);
       return sum && (is_one(*w) || w->axis == 0);
     }
-    if (node.operation == "Gemm") {
-      const auto sum = bias(node, 2, x, *w);
-      const auto beta = node.attributes.find("beta"), turned = node.attributes.find("transB");
-      const auto is = [](const Attribute& attribute, auto number) {
-        const auto* value = std::get_if<decltype(number)>(&attribute);
-        return value != nullptr && *value == number;
-      };
-      if (!sum || (beta != node.attributes.end() && !is(beta->second, 1.0))) return false;
-      const bool is_turned = turned != node.attributes.end() && is(turned->second, std::int64_t(1));
-      if (!is_one(*w) && w->axis != (is_turned ? 0 : 1)) return false;
-      made.operation = "com.microsoft.QGemm";
-      made.attributes.erase("beta");
-      made.operands.insert(made.operands.begin() + 6, *sum);
-      return true;
-    }
-    return false;
+    if (!general(node, x, *w, made)) return false;
+    made.operands.insert(made.operands.end(), {y.scale, y.zero});
+    return true;
   }
 
   Graph graph_;

@@ -471,6 +471,59 @@ TEST_F(Groups, GeneralProducts) {
   EXPECT_EQ(results(), expected);
 }
 
+// Scales of columns, as exporters give them to weights.
+TEST_F(Groups, ProductsWithAScaleForEachColumn) {
+  const Data a = Random(9).data(DType::u8, {3, 6}), b = Random(10).data(DType::i8, {6, 2});
+  const auto sum = [&](std::size_t i, std::size_t j) {
+    double all = 0;
+    for (std::size_t l = 0; l < 6; ++l) all += (a.numbers[i * 6 + l] - 7) * b.numbers[l * 2 + j];
+    return all;
+  };
+  dequantised("x", a, {DType::u8, {}, {7}}, scale_of({0.5}), false);
+  dequantised("w", b, {DType::i8, {2}, {0, 0}}, scale_of({0.5, 2}), true, {attribute("axis", -1)});
+  graph_.node("MatMul", {"x", "w"}, {"product"});
+  const GraphFile without_output = graph_;
+  graph_.output("product");
+  EXPECT_EQ(operations(ready()), (std::vector<std::string>{"MatMulInteger", "Cast", "Mul"}));
+  const std::vector<double> floats = results();
+  graph_ = without_output;
+  quantised("product", {DType::u8, {}, {100}}, scale_of({64}));
+  EXPECT_EQ(operations(ready()), std::vector<std::string>{"QLinearMatMul"});
+  const float scales[] = {0.25F, 1};
+  const std::vector<double> bytes = results();
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 2; ++j) {
+      EXPECT_EQ(floats[2 * i + j], sum(i, j) * scales[j]);
+      EXPECT_EQ(bytes[2 * i + j], requantised(sum(i, j), scales[j] / 64, 100, DType::u8));
+    }
+}
+
+TEST_F(Groups, ScalesMayBeWhatConstantNodesGive) {
+  graph_.node("Constant", {}, {"s"}, {attribute("value_float", 0.5)}).node("Identity", {"s"}, {"scale"});
+  add(graph_, inputs_, "x.q", x_, false);
+  add_constant("zero", {DType::u8, {}, {9}});
+  graph_.node("DequantizeLinear", {"x.q", "scale", "zero"}, {"x"});
+  graph_.node("MaxPool", {"x"}, {"largest"}, {attribute("kernel_shape", List{4, 4})});
+  graph_.node("QuantizeLinear", {"largest", "scale", "zero"}, {"y"}).output("y");
+  EXPECT_EQ(operations(ready()), std::vector<std::string>{"MaxPool"});
+}
+
+TEST_F(Groups, GeneralProductsWhoseResultIsNotQuantised) {
+  const Data a = Random(9).data(DType::i8, {3, 6}), b = Random(10).data(DType::i8, {6, 4});
+  dequantised("x", a, {DType::i8, {}, {-3}}, scale_of({0.5}), false);
+  dequantised("w", b, {DType::i8, {4}, {0, 0, 0, 0}}, scale_of({0.5, 1, 0.25, 2}), true, {attribute("axis", 1)});
+  graph_.node("Gemm", {"x", "w"}, {"sum"}).output("sum");
+  EXPECT_EQ(operations(ready()), std::vector<std::string>{"com.microsoft.QGemm"});
+  const float scales[] = {0.25F, 0.5F, 0.125F, 1};
+  const std::vector<double> is = results();
+  for (std::size_t i = 0; i < 3; ++i)
+    for (std::size_t j = 0; j < 4; ++j) {
+      double sum = 0;
+      for (std::size_t l = 0; l < 6; ++l) sum += (a.numbers[i * 6 + l] + 3) * b.numbers[l * 4 + j];
+      EXPECT_EQ(is[4 * i + j], sum * scales[j]);
+    }
+}
+
 // Three rows in blocks of two, the last of which has one.
 TEST(Quantised, BlocksHaveScalesOfTheirOwn) {
   const Data x = {DType::i8, {3, 2}, {1, -2, 3, 4, -5, 6}}, scales = {DType::f32, {2, 2}, {0.5, 2, 0.25, 4}},
