@@ -239,6 +239,14 @@ std::string methods_page() {
         {code(method.name), name_of(method.made_of), yes_no(method.informed), yes_no(method.continues), description});
   }
   page.table({"method", "made of", "informed", "continues", "what it is"}, rows);
+  page.heading("Settings of methods")
+      .paragraph("Behind the method's name: `--learner maml:inner_steps=5,inner_rate=0.05`, and so in `--methods`.");
+  rows.clear();
+  for (const meta::Method& method : meta::methods())
+    for (const meta::MethodSetting& setting : method.settings)
+      rows.push_back({code(method.name), code(setting.name), fmt::format("{:g}", setting.otherwise),
+                      fmt::format("{:g} to {:g}", setting.least, setting.most), setting.help});
+  page.table({"method", "setting", "default", "range", "what it is"}, rows);
   page.heading("Names in `graft evaluate`").paragraph("What `--methods` takes, and which learner is used, and how.");
   rows.clear();
   for (const meta::EvaluatedMethod& method : meta::evaluated_methods())

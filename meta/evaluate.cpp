@@ -314,10 +314,15 @@ std::vector<EvaluatedMethod> evaluated_methods() {
 }
 
 EvaluatedMethod evaluated_method_named(const std::string& name) {
+  const std::string_view use = method_name_of(name), settings = std::string_view(name).substr(use.size());
   std::vector<std::string> names;
-  for (const EvaluatedMethod& method : evaluated_methods()) {
-    if (method.name == name) return method;
+  for (EvaluatedMethod& method : evaluated_methods()) {
     names.push_back(method.name);
+    if (method.name != use) continue;
+    method.name = name;
+    method.learner += settings;
+    method_named(method.learner);  // whose settings are checked
+    return method;
   }
   throw base::UserError(fmt::format("unknown method '{}'{}", name, base::did_you_mean(name, names)));
 }

@@ -21,8 +21,10 @@ struct EvaluatedMethod {
   std::string learner;  // of methods()
   bool adapts = true;   // false: scored with the empty support at every K
 };
-std::vector<EvaluatedMethod> evaluated_methods();                 // all uses of all methods()
-EvaluatedMethod evaluated_method_named(const std::string& name);  // UserError (did you mean)
+std::vector<EvaluatedMethod> evaluated_methods();  // all uses of all methods()
+// A name may have settings of its learner (methods/setting.h): "finetune", "maml:inner_steps=5". UserError (did you
+// mean).
+EvaluatedMethod evaluated_method_named(const std::string& name);
 
 // Support from the judged workloads / for each of them only its own, as in a search / from other workloads only /
 // no other platform at all: in_domain.

@@ -5,6 +5,7 @@
 #include "cli/commands/commands.h"
 #include "cli/print/evaluated.h"
 #include "cli/setting_flags.h"
+#include "meta/methods/methods.h"
 #include "study/inputs/settings.h"
 
 namespace graft::cli {
@@ -23,6 +24,8 @@ study::EvaluateRequest usual_request() {
 study::EvaluateRequest request_of(const study::EvaluateRequest& flags, const Session& session) {
   study::EvaluateRequest request = flags;
   if (request.targets == all_targets) request.targets.clear();
+  for (std::vector<std::string>* const methods : {&request.methods, &request.search_methods})
+    *methods = meta::joined_learners(*methods);
   request.seed = session.seed;
   request.threads = session.threads;
   request.command_line = session.command_line;
@@ -52,6 +55,7 @@ Command evaluate_command() {
                    "graft evaluate data/*.h5 --folds 5 --methods scratch,ridge,residual --shots 0,8,32 --out cv.json",
                    "graft evaluate data/*.h5 --regime alone --methods residual,scratch --shots 8,16,32",
                    "graft evaluate data/*.h5 --target model:sifive-p450 --methods residual,ridge --search --draws 10",
+                   "graft evaluate data/*.h5 --methods maml,maml:inner_steps=5,inner_rate=0.05,ridge --shots 10",
                    "graft evaluate v3.h5 --regime in-domain --methods gbt-zero-shot,zero-shot --shots 300 --loss rank"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<study::EvaluateRequest>(usual_request());

@@ -128,10 +128,11 @@ class AdaptiveLearner final : public Learner {
  public:
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
+    const auto moved = settings.trees ? make_gbt_learner(values_of("gbt", tree_settings())) : make_pooled_learner();
     Members members;
-    for (const auto make :
-         {make_residual_learner, settings.trees ? make_gbt_learner : make_pooled_learner, make_scratch_learner})
-      members.push_back(make()->train(tasks, settings, monitor));
+    members.push_back(make_residual_learner()->train(tasks, settings, monitor));
+    members.push_back(moved->train(tasks, settings, monitor));
+    members.push_back(make_scratch_learner()->train(tasks, settings, monitor));
     return make_chosen_model(std::move(members));
   }
 };

@@ -148,17 +148,26 @@ std::vector<Adaptation::Descent> chosen_tuning(const TaskSet& tasks, Loss loss, 
 
 class GbtLearner final : public Learner {
  public:
+  explicit GbtLearner(const MethodValues& values) : values_(values) {}
+
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     require_groups(tasks);
     const Loss loss = settings.loss.value_or(default_loss);
-    const BoostingSettings trees = training_trees(settings, default_trees);
+    BoostingSettings trees = training_trees(settings, default_trees);
+    trees.depth = int(values_.at("depth"));
+    trees.rate = values_.at("rate");
+    trees.features = values_.at("features");
+    trees.least_weight = values_.at("least_weight");
     ForestState state;
     state.adaptation.loss = loss;
     state.adaptation.descents = chosen_tuning(tasks, loss, trees, monitor);
     state.forest = trained_forest(tasks.groups, loss, trees, "boosting", monitor);
     return make_forest_model(std::move(state));
   }
+
+ private:
+  MethodValues values_;
 };
 
 class GbtScratchLearner final : public Learner {
@@ -199,8 +208,17 @@ std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state) {
   return make_forest_model(std::move(out));
 }
 
-std::unique_ptr<Learner> make_gbt_learner() {
-  return std::make_unique<GbtLearner>();
+std::vector<MethodSetting> tree_settings() {
+  const BoostingSettings usual = training_trees({}, default_trees);
+  return {
+      {"depth", "of a tree, in decisions", double(usual.depth), 1, DecisionForest::deepest},
+      {"rate", "the share of each Newton step that a tree takes", usual.rate, 1e-3, 1, false},
+      {"features", "the share of the features that a tree may use", usual.features, 0.01, 1, false},
+      {"least_weight", "of a leaf, in rows of mean curvature", usual.least_weight, 0, 1e6, false},
+  };
+}
+std::unique_ptr<Learner> make_gbt_learner(const MethodValues& values) {
+  return std::make_unique<GbtLearner>(values);
 }
 std::unique_ptr<Learner> make_gbt_scratch_learner() {
   return std::make_unique<GbtScratchLearner>();

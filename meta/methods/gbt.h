@@ -9,6 +9,7 @@
 #include "meta/forests/boosting.h"
 #include "meta/gradient/adaptation.h"
 #include "meta/learner.h"
+#include "meta/methods/setting.h"
 
 namespace graft::meta {
 
@@ -26,7 +27,8 @@ BoostingSettings adapting_trees(const Adaptation::Descent& descent);
 // The number of trees and the rate, by rows of support, for trees that start from nothing.
 const std::vector<Adaptation::Descent>& growth_from_nothing();
 std::unique_ptr<CostModel> forest_model_from(const base::Arrays& state);
-std::unique_ptr<Learner> make_gbt_learner();
+std::vector<MethodSetting> tree_settings();  // of make_gbt_learner
+std::unique_ptr<Learner> make_gbt_learner(const MethodValues& values);
 std::unique_ptr<Learner> make_gbt_scratch_learner();
 
 }  // namespace graft::meta

@@ -19,29 +19,12 @@
 namespace graft::meta {
 namespace {
 
-enum class Adapts { all, head, context, code };  // code: a context that shifts all biases and the head
-enum class LearnedRates {
-  none,
-  per_step_and_block,  // by their logarithm, so that they stay positive
-  per_parameter,       // one set for all steps; may become negative
-};
-
-struct MetaSettings {
-  OuterRule rule = OuterRule::second_order;
-  Adapts adapts = Adapts::all;
-  LearnedRates rates = LearnedRates::none;
-  std::int64_t inner_steps = 10;
-  double inner_rate = 0.1;  // at the start
-  // The query's loss counts after every step at first, after the last step alone at the end; and the first part of the
-  // outer steps goes without the second order (Antoniou et al. 2019, sections 4 and 5).
-  bool anneals = false;
-  // After a training with a head for each platform (heads_steps): features first, then how to adapt them.
-  std::int64_t outer_steps = 250;
-  double outer_rate = 3e-4;  // of Adam; for Reptile the share of the way; both decay to 0
-  std::int64_t tasks_per_step = 4;
-};
-
 constexpr std::int64_t context_size = 8;
+// Learned rates move by this share of themselves in a step of Adam: a hundred times as fast as parameters, as there are
+// few of them and 250 steps must be able to change them by a factor of ten.
+constexpr double rates_share = 0.03;
+// Of the weight of the losses after steps before the last one, which never vanishes.
+constexpr double least_step_weight = 0.03;
 
 bool may_move(Adapts adapts, const ParameterBlock& block) {
   return adapts == Adapts::all || (adapts == Adapts::head ? block.head : block.context);
@@ -84,7 +67,7 @@ double curvature_of(const Network& network, Adapts adapts, std::span<const float
 // What the query's loss after each step counts, `progress` (0 .. 1) of the way through training.
 std::vector<double> weights_of_steps(const MetaSettings& settings, double progress) {
   if (!settings.anneals || settings.inner_steps == 0) return {};
-  const double each = std::max(0.03, 1 - 2 * progress) / double(settings.inner_steps);
+  const double each = std::max(least_step_weight, 1 - 2 * progress) / double(settings.inner_steps);
   std::vector<double> out(std::size_t(settings.inner_steps), each);
   out.back() = 1 - each * double(settings.inner_steps - 1);
   return out;
@@ -118,7 +101,7 @@ class MetaGradientLearner final : public Learner {
       state.shape.context = {context_size, meta_.adapts == Adapts::code};
       state.theta = initial_parameters(state.shape, settings.seed);
     }
-    const auto network = make_network(state.shape, settings.backend);
+    const auto network = make_network(state.shape);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     const SyntheticPlatforms synthetic = synthetic_platforms(tasks, groups, settings, monitor);
     const auto train_on = [&](std::span<const PreparedGroup> some, const std::string& name, std::int64_t share) {
@@ -149,7 +132,7 @@ class MetaGradientLearner final : public Learner {
     HeadsSettings heads;
     heads.batches.loss = loss_of(settings);
     heads.batches.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
-    const std::vector<float> warm = train_platform_heads(plain, settings.backend, settings.seed, groups, heads,
+    const std::vector<float> warm = train_platform_heads(plain, settings.seed, groups, heads,
                                                          shared_stage_of(settings, name + ", heads", monitor));
     std::copy(warm.begin(), warm.end(), out.theta.end() - std::ptrdiff_t(warm.size()));
 
@@ -214,7 +197,7 @@ class MetaGradientLearner final : public Learner {
       for (const ParameterBlock& block : network.layout()) {
         if (!may_move(meta_.adapts, block)) std::fill_n(gradient.begin() + block.offset, block.size, 0.0f);
       }
-      adam.step(rates, gradient, 0.03 * meta_.inner_rate * left);
+      adam.step(rates, gradient, rates_share * meta_.inner_rate * left);
       return;
     }
     std::vector<float> logs(rates.size());
@@ -222,7 +205,7 @@ class MetaGradientLearner final : public Learner {
       logs[i] = rates[i] > 0 ? std::log(rates[i]) : 0;
       gradient[i] *= rates[i];
     }
-    adam.step(logs, gradient, 0.03 * left);
+    adam.step(logs, gradient, rates_share * left);
     for (std::size_t i = 0; i < rates.size(); ++i) rates[i] = rates[i] > 0 ? std::exp(logs[i]) : 0;
   }
 
@@ -231,34 +214,28 @@ class MetaGradientLearner final : public Learner {
 
 }  // namespace
 
-// Every published family is MAML with some switches turned.
-std::unique_ptr<Learner> make_maml_learner() {
-  return std::make_unique<MetaGradientLearner>(MetaSettings{});
+std::vector<MethodSetting> settings_of(const MetaSettings& usual) {
+  return {
+      {"inner_steps", "gradient steps of an adaptation", double(usual.inner_steps), 1, 1000},
+      {"inner_rate", "of these steps, at the start of training", usual.inner_rate, 1e-6, 1e3, false},
+      {"outer_steps", "of meta-training", double(usual.outer_steps), 1, 1e6},
+      {"outer_rate", "of Adam, or the share of the way to the adapted network; decays to 0", usual.outer_rate, 1e-9, 10,
+       false},
+      {"tasks", "that an outer step takes the mean of", double(usual.tasks_per_step), 1, 1000},
+  };
 }
-std::unique_ptr<Learner> make_fomaml_learner() {
-  return std::make_unique<MetaGradientLearner>(MetaSettings{.rule = OuterRule::first_order});
+
+MetaSettings with_values(MetaSettings settings, const MethodValues& values) {
+  settings.inner_steps = std::int64_t(values.at("inner_steps"));
+  settings.inner_rate = values.at("inner_rate");
+  settings.outer_steps = std::int64_t(values.at("outer_steps"));
+  settings.outer_rate = values.at("outer_rate");
+  settings.tasks_per_step = std::int64_t(values.at("tasks"));
+  return settings;
 }
-std::unique_ptr<Learner> make_anil_learner() {
-  return std::make_unique<MetaGradientLearner>(
-      MetaSettings{.adapts = Adapts::head, .rates = LearnedRates::per_step_and_block});
-}
-std::unique_ptr<Learner> make_meta_sgd_learner() {
-  return std::make_unique<MetaGradientLearner>(MetaSettings{.rates = LearnedRates::per_parameter});
-}
-std::unique_ptr<Learner> make_maml_plus_plus_learner() {
-  return std::make_unique<MetaGradientLearner>(
-      MetaSettings{.rates = LearnedRates::per_step_and_block, .anneals = true});
-}
-std::unique_ptr<Learner> make_cavia_learner() {
-  return std::make_unique<MetaGradientLearner>(
-      MetaSettings{.adapts = Adapts::context, .rates = LearnedRates::per_step_and_block, .inner_rate = 1.0});
-}
-std::unique_ptr<Learner> make_hyper_learner() {
-  return std::make_unique<MetaGradientLearner>(
-      MetaSettings{.adapts = Adapts::code, .rates = LearnedRates::per_step_and_block});
-}
-std::unique_ptr<Learner> make_reptile_learner() {
-  return std::make_unique<MetaGradientLearner>(MetaSettings{.rule = OuterRule::towards, .outer_rate = 0.5});
+
+std::unique_ptr<Learner> make_meta_gradient_learner(const MetaSettings& settings) {
+  return std::make_unique<MetaGradientLearner>(settings);
 }
 
 }  // namespace graft::meta

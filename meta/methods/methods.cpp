@@ -29,12 +29,32 @@
 #include "meta/methods/scratch.h"
 
 namespace graft::meta {
+namespace {
+
+// Of a method without settings.
+MakeLearner plain(std::unique_ptr<Learner> (*make)()) {
+  return [make](const MethodValues&) { return make(); };
+}
+
+// A network meta-trained through its adaptation: MAML with some switches turned (meta_gradient.h).
+Method through_adaptation(std::string name, std::string description, const MetaSettings& usual) {
+  return {
+      .name = std::move(name),
+      .description = std::move(description),
+      .make = [usual](const MethodValues& values) { return make_meta_gradient_learner(with_values(usual, values)); },
+      .settings = settings_of(usual),
+      .kind = "network",
+      .read = network_model_from,
+      .continues = true};
+}
+
+}  // namespace
 
 const std::vector<Method>& methods() {
   static const std::vector<Method> table = {
       {.name = "scratch",
        .description = "knows nothing before the target's support; then kernel ridge on it alone",
-       .make = make_scratch_learner,
+       .make = plain(make_scratch_learner),
        .kind = "scratch",
        .read = scratch_model_from,
        .made_of = MadeOf::neither,
@@ -42,7 +62,7 @@ const std::vector<Method>& methods() {
        .with_trees = "gbt-scratch"},
       {.name = "pooled",
        .description = "one network, trained with a head for each platform; adapts by fine-tuning",
-       .make = make_pooled_learner,
+       .make = plain(make_pooled_learner),
        .kind = "network",
        .read = network_model_from,
        .continues = true,
@@ -50,28 +70,28 @@ const std::vector<Method>& methods() {
        .uses = {{"zero-shot", false}, {"finetune"}}},
       {.name = "pooled-head",
        .description = "the same; fine-tunes the last layer only",
-       .make = make_pooled_head_learner,
+       .make = plain(make_pooled_head_learner),
        .kind = "network",
        .read = network_model_from,
        .continues = true,
        .uses = {{"finetune-head"}}},
       {.name = "nearest",
        .description = "one network or forest per platform; adapts by choosing the one that ranks the support best",
-       .make = make_nearest_learner,
+       .make = plain(make_nearest_learner),
        .kind = "nearest",
        .read = nearest_model_from,
        .made_of = MadeOf::either,
        .continues = true},
       {.name = "ridge",
        .description = "one network or forest per platform; adapts by ridge regression on their scores",
-       .make = make_ridge_learner,
+       .make = plain(make_ridge_learner),
        .kind = "ridge",
        .read = ridge_model_from,
        .made_of = MadeOf::either,
        .continues = true},
       {.name = "bayes-ridge",
        .description = "the same with the shrinkage of most evidence for each support",
-       .make = make_bayes_ridge_learner,
+       .make = plain(make_bayes_ridge_learner),
        .kind = "bayes-ridge",
        .read = bayes_ridge_model_from,
        .made_of = MadeOf::either,
@@ -79,121 +99,89 @@ const std::vector<Method>& methods() {
       {.name = "residual",
        .description =
            "one network or forest per platform; adapts by kernel ridge on features, or leaves, and their scores",
-       .make = make_residual_learner,
+       .make = plain(make_residual_learner),
        .kind = "residual",
        .read = residual_model_from,
        .made_of = MadeOf::either,
        .continues = true},
       {.name = "adaptive",
        .description = "residual, a fine-tuned network, or scratch: what the support says",
-       .make = make_adaptive_learner,
+       .make = plain(make_adaptive_learner),
        .kind = "chosen",
        .read = chosen_model_from,
        .made_of = MadeOf::either,
        .continues = true},
-      {.name = "maml",
-       .description = "a network meta-trained through its adaptation, exact second order",
-       .make = make_maml_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "fomaml",
-       .description = "the same to first order",
-       .make = make_fomaml_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "reptile",
-       .description = "a network moved towards its adapted versions",
-       .make = make_reptile_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "anil",
-       .description = "MAML that adapts the last layer only",
-       .make = make_anil_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "meta-sgd",
-       .description = "MAML with a learned rate for each parameter",
-       .make = make_meta_sgd_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "maml++",
-       .description = "MAML with a learned rate for each step and layer and a loss after each step",
-       .make = make_maml_plus_plus_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "cavia",
-       .description = "MAML that adapts a few numbers that represent the platform and are inputs next to the features",
-       .make = make_cavia_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
-      {.name = "hyper",
-       .description = "MAML that adapts the code of a linear hypernetwork",
-       .make = make_hyper_learner,
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true},
+      through_adaptation("maml", "a network meta-trained through its adaptation, exact second order", {}),
+      through_adaptation("fomaml", "the same to first order", {.rule = OuterRule::first_order}),
+      through_adaptation("reptile", "a network moved towards its adapted versions",
+                         {.rule = OuterRule::towards, .outer_rate = 0.5}),
+      through_adaptation("anil", "MAML that adapts the last layer only",
+                         {.adapts = Adapts::head, .rates = LearnedRates::per_step_and_block}),
+      through_adaptation("meta-sgd", "MAML with a learned rate for each parameter",
+                         {.rates = LearnedRates::per_parameter}),
+      through_adaptation("maml++", "MAML with a learned rate for each step and layer and a loss after each step",
+                         {.rates = LearnedRates::per_step_and_block, .anneals = true}),
+      through_adaptation(
+          "cavia", "MAML that adapts a few numbers that represent the platform and are inputs next to the features",
+          {.adapts = Adapts::context, .rates = LearnedRates::per_step_and_block, .inner_rate = 1.0}),
+      through_adaptation("hyper", "MAML that adapts the code of a linear hypernetwork",
+                         {.adapts = Adapts::code, .rates = LearnedRates::per_step_and_block}),
       {.name = "r2d2",
        .description = "an embedding trained through the ridge regression that adapts its head",
-       .make = make_r2d2_learner,
+       .make = plain(make_r2d2_learner),
        .kind = "embedding",
        .read = embedding_model_from,
        .continues = true},
       {.name = "matching",
        .description = "an embedding trained through a kernel smoother of the support",
-       .make = make_matching_learner,
+       .make = plain(make_matching_learner),
        .kind = "embedding",
        .read = embedding_model_from,
        .informed = false},
       {.name = "proto",
        .description = "an embedding trained through the means of the support's fast, middle and slow programs",
-       .make = make_proto_learner,
+       .make = plain(make_proto_learner),
        .kind = "embedding",
        .read = embedding_model_from,
        .informed = false},
       {.name = "latent",
        .description =
            "one embedding with a head a platform; adapts by Bayesian regression from the heads' distribution",
-       .make = make_latent_learner,
+       .make = plain(make_latent_learner),
        .kind = "embedding",
        .read = embedding_model_from,
        .continues = true},
       {.name = "gbt",
        .description = "boosted trees on all platforms alike; adapts by further trees",
        .make = make_gbt_learner,
+       .settings = tree_settings(),
        .kind = "gbt",
        .read = forest_model_from,
        .made_of = MadeOf::trees,
        .uses = {{"gbt"}, {"gbt-zero-shot", false}}},
       {.name = "gbt-scratch",
        .description = "boosted trees on the target's support alone",
-       .make = make_gbt_scratch_learner,
+       .make = plain(make_gbt_scratch_learner),
        .kind = "gbt",
        .read = forest_model_from,
        .made_of = MadeOf::trees,
        .informed = false},
       {.name = "network-scratch",
        .description = "one network trained on the target's support alone, from new parameters",
-       .make = make_network_scratch_learner,
+       .make = plain(make_network_scratch_learner),
        .kind = "network-scratch",
        .read = network_scratch_model_from,
        .informed = false},
       {.name = "analytic",
        .description = "the pre-defined roofline of the encoding analytic; learns nothing",
-       .make = make_analytic_learner,
+       .make = plain(make_analytic_learner),
        .kind = "column",
        .read = column_model_from,
        .made_of = MadeOf::neither,
        .uses = {{"analytic", false}}},
       {.name = "random",
        .description = "scores that mean nothing: the floor of every table",
-       .make = make_random_learner,
+       .make = plain(make_random_learner),
        .kind = "random",
        .read = random_model_from,
        .made_of = MadeOf::neither,
@@ -203,17 +191,22 @@ const std::vector<Method>& methods() {
   return table;
 }
 
-const Method& method_named(std::string_view name) {
+const Method& method_named(std::string_view learner) {
+  const std::string_view name = method_name_of(learner);
   std::vector<std::string> names;
   for (const Method& method : methods()) {
-    if (method.name == name) return method;
+    if (method.name == name) {
+      values_of(learner, method.settings);
+      return method;
+    }
     names.push_back(method.name);
   }
   throw base::UserError(fmt::format("unknown learner '{}'{}", name, base::did_you_mean(name, names)));
 }
 
-std::unique_ptr<Learner> make_learner(std::string_view name) {
-  return method_named(name).make();
+std::unique_ptr<Learner> make_learner(std::string_view learner) {
+  const Method& method = method_named(learner);
+  return method.make(values_of(learner, method.settings));
 }
 
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
@@ -231,11 +224,11 @@ std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Array
   throw base::UserError(fmt::format("unknown kind of model '{}'{}", kind, base::did_you_mean(kind, names)));
 }
 
-const Method& method_with(std::string_view name, bool trees) {
-  const Method& method = method_named(name);
-  if (trees && !method.with_trees.empty()) return method_named(method.with_trees);
+std::string learner_with(std::string_view learner, bool trees) {
+  const Method& method = method_named(learner);
+  if (trees && !method.with_trees.empty()) return method.with_trees;
   check_made_of(method, trees);
-  return method;
+  return std::string(learner);
 }
 
 void check_made_of(const Method& method, bool trees) {

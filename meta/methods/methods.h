@@ -12,6 +12,7 @@
 #include "datasets/dataset.h"
 #include "meta/cost_model.h"
 #include "meta/learner.h"
+#include "meta/methods/setting.h"
 
 namespace graft::meta {
 
@@ -21,7 +22,8 @@ enum class MadeOf { networks, trees, either, neither };
 struct Method {
   std::string name = {};
   std::string description = {};
-  std::unique_ptr<Learner> (*make)() = nullptr;
+  MakeLearner make = nullptr;
+  std::vector<MethodSetting> settings = {};
   // The kind of its models (CostModel::kind), and how they are read from their state. Several methods may share both.
   std::string kind = {};
   std::unique_ptr<CostModel> (*read)(const base::Arrays& state) = nullptr;
@@ -41,16 +43,17 @@ struct Method {
 // scratch is an untrained prior (it needs no tasks but the encoding), pooled serves as zero-shot and for fine-tuning,
 // analytic is pre-defined, random is the floor.
 const std::vector<Method>& methods();
-const Method& method_named(std::string_view name);             // UserError (did you mean)
-std::unique_ptr<Learner> make_learner(std::string_view name);  // likewise
+// The method of a learner's text (setting.h), whose settings are checked. UserError (did you mean).
+const Method& method_named(std::string_view learner);
+std::unique_ptr<Learner> make_learner(std::string_view learner);  // likewise
 
 // A model of any kind, from kind() and state(). UserError for an unknown kind or an inconsistent state.
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state);
 
 // Which method, with which kind of model, on which encoding: the defaults for settings that the user leaves open.
 //
-// The method that `name` means with or without trees. Errors as method_named and check_made_of.
-const Method& method_with(std::string_view name, bool trees);
+// The learner that the text means with or without trees. Errors as method_named and check_made_of.
+std::string learner_with(std::string_view learner, bool trees);
 // UserError for trees with a method that has only networks.
 void check_made_of(const Method& method, bool trees);
 // Whether the method uses trees unless a network is requested.
@@ -80,8 +83,8 @@ std::unique_ptr<CostModel> untrained_model(std::string_view name, const LearnerS
 std::unique_ptr<CostModel> with_transfer(std::unique_ptr<CostModel> model, std::string_view transfer,
                                          const features::Encoding& encoding);
 
-// The learner's model, or an ensemble of settings.members of them, guarded if so set; with what the sources know of rows
-// of tables (known_rows.h), if so set. Errors as Learner::train.
+// The learner's model, or an ensemble of settings.members of them, guarded if so set; with what the sources know of
+// rows of tables (known_rows.h), if so set. Errors as Learner::train.
 std::unique_ptr<CostModel> trained(const Learner& learner, const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor);
 

@@ -61,7 +61,8 @@ std::vector<std::string> names_of(const Methods& methods) {
 constexpr const char* where_methods_are = " (docs/reference/methods.md says what each is)";
 
 std::string learners_help() {
-  return base::join(names_of(meta::methods()), ", ") + where_methods_are;
+  return base::join(names_of(meta::methods()), ", ") + where_methods_are +
+         "; some have settings: maml:inner_steps=5,inner_rate=0.05";
 }
 
 std::string evaluated_methods_help() {

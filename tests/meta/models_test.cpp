@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "base/random.h"
 #include "datasets/hdf5.h"
+#include "meta/evaluate.h"
 #include "meta/methods/adaptive.h"
 #include "meta/methods/embedding_model.h"
 #include "meta/methods/ensemble.h"
@@ -23,6 +24,7 @@
 #include "meta/model_file.h"
 #include "meta/state.h"
 #include "tests/meta/synthetic.h"
+#include "tests/support/refusal.h"
 
 namespace graft::meta {
 namespace {
@@ -971,7 +973,7 @@ TEST(Methods, RowsSayWhatTheirModelsAre) {
       settings.steps = 3;
       settings.trees = trees;
       base::Monitor monitor;
-      const auto model = method.make()->train(tasks, settings, monitor);
+      const auto model = make_learner(method.name)->train(tasks, settings, monitor);
       EXPECT_EQ(model->kind(), method.kind);
       EXPECT_EQ(model->is_informed(), method.informed);
       EXPECT_EQ(model->can_continue(), method.continues);
@@ -993,13 +995,13 @@ TEST(Methods, RowsSayWhatTheirModelsAre) {
 }
 
 TEST(Methods, TreesAreTakenWhereTheMethodCanHaveThem) {
-  EXPECT_EQ(method_with("pooled", true).name, "gbt");
-  EXPECT_EQ(method_with("scratch", true).name, "gbt-scratch");
-  EXPECT_EQ(method_with("residual", true).name, "residual");
+  EXPECT_EQ(learner_with("pooled", true), "gbt");
+  EXPECT_EQ(learner_with("scratch", true), "gbt-scratch");
+  EXPECT_EQ(learner_with("residual", true), "residual");
   for (const Method& method : methods()) {
-    EXPECT_EQ(method_with(method.name, false).name, method.name);
+    EXPECT_EQ(learner_with(method.name, false), method.name);
     if (method.made_of == MadeOf::networks && method.with_trees.empty()) {
-      EXPECT_THROW(method_with(method.name, true), base::UserError) << method.name;
+      EXPECT_THROW(learner_with(method.name, true), base::UserError) << method.name;
     }
     EXPECT_EQ(prefers_trees(method), method.made_of == MadeOf::either || method.made_of == MadeOf::trees);
   }
@@ -1133,6 +1135,41 @@ TEST(ModelState, KindOfNetworkIsKeptAndOnceWasMlp) {
 
 TEST(Learners, UnknownNamesAreRefused) {
   EXPECT_THROW(make_learner("mamll"), base::UserError);
+}
+
+// What a text sets is what the learner does; what it leaves is the method's own.
+TEST(Learners, TakeSettings) {
+  const TaskSet tasks = synthetic::make({});
+  LearnerSettings settings;
+  settings.network.hidden = {4};
+  settings.steps = 2;
+  base::Monitor monitor;
+  const auto state_of = [&](const std::string& learner) {
+    return make_learner(learner)->train(tasks, settings, monitor)->state();
+  };
+  EXPECT_EQ(state_of("fomaml:inner_steps=10"), state_of("fomaml"));
+  EXPECT_NE(state_of("fomaml:inner_steps=2"), state_of("fomaml"));
+  EXPECT_EQ(state_of("fomaml:tasks=2,inner_steps=2"), state_of("fomaml:inner_steps=2, tasks=2"));
+  EXPECT_NE(state_of("gbt:depth=2"), state_of("gbt"));
+  EXPECT_EQ(learner_with("gbt:depth=2", true), "gbt:depth=2");
+  EXPECT_EQ(evaluated_method_named("gbt-zero-shot:depth=2").learner, "gbt:depth=2");
+  EXPECT_EQ(joined_learners({"ridge", "maml:inner_steps=5", "inner_rate=0.5", "maml"}),
+            (std::vector<std::string>{"ridge", "maml:inner_steps=5,inner_rate=0.5", "maml"}));
+}
+
+TEST(Learners, RefuseSettingsThatTheyDoNotHave) {
+  const auto said = [](const std::string& learner) { return codegen::refusal([&] { return make_learner(learner); }); };
+  EXPECT_EQ(said("maml:iner_steps=5"),
+            "learner 'maml:iner_steps=5': no setting 'iner_steps'; did you mean 'inner_steps'?; there are inner_steps, "
+            "inner_rate, outer_steps, outer_rate, tasks");
+  EXPECT_EQ(said("maml:inner_steps=2.5"),
+            "learner 'maml:inner_steps=2.5': inner_steps is a whole number from 1 to 1000, not '2.5'");
+  EXPECT_EQ(said("maml:inner_rate="), "learner 'maml:inner_rate=': inner_rate is a number from 1e-06 to 1000, not ''");
+  EXPECT_EQ(said("maml:inner_steps"),
+            "learner 'maml:inner_steps': inner_steps is a whole number from 1 to 1000, not ''");
+  EXPECT_EQ(said("maml:tasks=2,tasks=3"), "learner 'maml:tasks=2,tasks=3': 'tasks' is set twice");
+  EXPECT_EQ(said("ridge:depth=3"), "learner 'ridge:depth=3': ridge has no settings");
+  EXPECT_EQ(said("maml:"), "learner 'maml:': sets nothing");
 }
 
 // Wrappers know what their parts know.
