@@ -15,7 +15,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/machine/backend.h"
@@ -29,12 +28,10 @@
 namespace graft::codegen {
 namespace {
 
-using Laps = base::Laps<PhaseSeconds>;
-
 // Module of a program after the pipeline's passes, or why there is none.
 base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& context, const LoopProgram& program,
                                                              const Target& target, const Pipeline& pipeline,
-                                                             const std::string& symbol, Laps& laps) {
+                                                             const std::string& symbol) {
   for (const IntrinsicPointer& intrinsic : program.intrinsics) {
     if (auto lacks = lacks_feature(*intrinsic, target)) return *lacks;
   }
@@ -42,9 +39,7 @@ base::Result<std::unique_ptr<llvm::Module>> optimised_module(llvm::LLVMContext& 
   auto module = empty_module(context, machine);
   if (auto refused = emit(*module, program, code_attributes(target), symbol, target.threads)) return *refused;
   assert(!llvm::verifyModule(*module, &llvm::errs()));
-  laps.end(&PhaseSeconds::emit);
   if (const auto failed = optimise(*module, machine, pipeline, repeats_accesses(program))) return *failed;
-  laps.end(&PhaseSeconds::optimise);
   return module;
 }
 
@@ -252,10 +247,9 @@ const Pipeline& search_pipeline(const Target& target) {
 namespace {
 
 base::Result<Code> compiled(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                            const std::string& symbol, PhaseSeconds* phases) {
-  Laps laps(phases);
+                            const std::string& symbol) {
   llvm::LLVMContext context;
-  auto module = optimised_module(context, program, target, pipeline, symbol, laps);
+  auto module = optimised_module(context, program, target, pipeline, symbol);
   if (!module) return module.reason();
   Code object;
   object.ir_instructions = (*module)->getInstructionCount();
@@ -263,9 +257,7 @@ base::Result<Code> compiled(const LoopProgram& program, const Target& target, co
       generate(**module, target_machine(target, pipeline.codegen_level), pipeline, llvm::CodeGenFileType::ObjectFile);
   if (!bytes) return bytes.reason();
   object.bytes = std::move(*bytes);
-  laps.end(&PhaseSeconds::generate);
   const CodeFacts found = facts(object.bytes);
-  laps.end(&PhaseSeconds::inspect);
   if (!found.undefined.empty())
     return base::Reason{fmt::format("code generation: {} has no instructions for '{}'",
                                     target.cpu.empty() ? target.triple : target.cpu, found.undefined)};
@@ -277,8 +269,7 @@ base::Result<Code> compiled(const LoopProgram& program, const Target& target, co
 
 base::Result<Listing> listed(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
   llvm::LLVMContext context;
-  Laps laps(nullptr);
-  auto module = optimised_module(context, program, target, pipeline, "graft", laps);
+  auto module = optimised_module(context, program, target, pipeline, "graft");
   if (!module) return module.reason();
   Listing out;
   llvm::raw_string_ostream stream(out.ir);
@@ -293,8 +284,8 @@ base::Result<Listing> listed(const LoopProgram& program, const Target& target, c
 }  // namespace
 
 base::Result<Code> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                           const std::string& symbol, PhaseSeconds* phases) {
-  return guarded(target, [&] { return compiled(program, target, pipeline, symbol, phases); });
+                           const std::string& symbol) {
+  return guarded(target, [&] { return compiled(program, target, pipeline, symbol); });
 }
 
 namespace {

@@ -40,12 +40,6 @@ const Pipeline& pipeline_named(const std::string& name, const Target& target);
 // search is worth building with each.
 const std::vector<Pipeline>& pipelines();
 
-// The time of a compilation by phase: CPU seconds of the calling thread.
-struct PhaseSeconds {
-  double emit = 0, optimise = 0, generate = 0;
-  double inspect = 0;  // the object's hash and its undefined symbols
-};
-
 // A target that no code can be made for.
 class TargetError : public base::UserError {
  public:
@@ -67,12 +61,12 @@ class GaveUp : public base::Failure {
   std::string said_;
 };
 
-// Thread-safe (each call has its own context); `phases`, if given, is added to. A Reason for a program that this back
+// Thread-safe (each call has its own context). A Reason for a program that this back
 // end cannot emit; TargetError for a target that LLVM does not know ("this LLVM (19.1.7) does not know the cpu 'x' for
 // riscv64; did you mean ...") or that contradicts itself, UserError for an intrinsic whose body violates the rules of
 // intrinsic.h, GaveUp where LLVM gave up.
 base::Result<Code> compile(const LoopProgram& program, const Target& target, const Pipeline& pipeline,
-                           const std::string& symbol = "graft", PhaseSeconds* phases = nullptr);
+                           const std::string& symbol = "graft");
 base::Result<Code> compile(const LoopProgram& program, const Target& target);  // with the search pipeline
 
 // A Reason if the target lacks a feature that the intrinsic needs. An intrinsic must name all features that its body

@@ -5,7 +5,6 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
-#include "base/clock.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/emitter.h"
@@ -39,9 +38,7 @@ llvm::TargetMachine& timed_machine(const Target& target, const CoreTimingSetting
   return machine;
 }
 
-base::Result<CoreTiming> timed(const LoopProgram& program, const Target& target, const CoreTimingSettings& settings,
-                               CoreTimingPhases* phases) {
-  base::Laps<CoreTimingPhases> laps(phases);
+base::Result<CoreTiming> timed(const LoopProgram& program, const Target& target, const CoreTimingSettings& settings) {
   llvm::TargetMachine& machine = machine_of(target);
   llvm::TargetMachine& core = timed_machine(target, settings);
   llvm::LLVMContext context;
@@ -53,23 +50,18 @@ base::Result<CoreTiming> timed(const LoopProgram& program, const Target& target,
   attributes.named_places = true;
   // Code for one thread: all of `run` in one function, parallel loops one iteration after the other.
   if (auto refused = emit(*module, only_run, attributes, symbol, 1)) return *refused;
-  laps.end(&CoreTimingPhases::emit);
   if (const auto failed = optimise(*module, machine, search_pipeline(target), repeats_accesses(only_run)))
     return *failed;
-  laps.end(&CoreTimingPhases::optimise);
   const base::Result<Recording> recording = record(*module, machine, search_pipeline(target), symbol + "_run.0");
   if (!recording) return recording.reason();
-  laps.end(&CoreTimingPhases::generate);
-  const base::Result<CoreTiming> timing = simulate(*recording, core, settings);
-  laps.end(&CoreTimingPhases::simulate);
-  return timing;
+  return simulate(*recording, core, settings);
 }
 
 }  // namespace
 
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings, CoreTimingPhases* phases) {
-  return guarded(target, [&] { return timed(program, target, settings, phases); });
+                                     const CoreTimingSettings& settings) {
+  return guarded(target, [&] { return timed(program, target, settings); });
 }
 
 void check_core_timing(const Target& target, const CoreTimingSettings& settings) {

@@ -36,17 +36,11 @@ struct CoreTimingSettings {
   int dispatch_width = 0;        // instructions a cycle into the core; 0: as many as LLVM's model issues
 };
 
-// The time by phase: CPU seconds of the calling thread.
-struct CoreTimingPhases {
-  double emit = 0, optimise = 0, generate = 0, simulate = 0;
-};
-
-// Times the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic;
-// `phases`, if given, is added to. Counts are exact while no loop has more than 40,000 trips, and wrong by one part in
-// 2^32 / trips at most beyond. UserError for a cpu without a scheduling model; a Reason for a program that the back end
-// cannot emit.
+// Times the code that search_pipeline makes of `run`; parallel loops run on one core. Thread-safe, deterministic.
+// Counts are exact while no loop has more than 40,000 trips, and wrong by one part in 2^32 / trips at most beyond.
+// UserError for a cpu without a scheduling model; a Reason for a program that the back end cannot emit.
 base::Result<CoreTiming> core_timing(const LoopProgram& program, const Target& target,
-                                     const CoreTimingSettings& settings, CoreTimingPhases* phases = nullptr);
+                                     const CoreTimingSettings& settings);
 
 // Throws the UserError that core_timing would for this target and settings.
 void check_core_timing(const Target& target, const CoreTimingSettings& settings = {});
