@@ -38,8 +38,4 @@ std::filesystem::path share_folder() {
   return own_folder() / ".." / "share" / "graft";
 }
 
-std::filesystem::path plugin_folder() {
-  return own_folder() / ".." / "lib" / "graft";
-}
-
 }  // namespace graft::base

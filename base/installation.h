@@ -2,7 +2,7 @@
 // folder has the layout of an installation, so that nothing asks which of the two it is, and either may be moved:
 //
 //   bin/          programs, among them the worker that runs candidates
-//   lib/          the library; lib/graft/ its plug-ins, and the one that qemu loads
+//   lib/          the library; lib/graft/ what qemu loads
 //   share/graft/  platforms and models
 #pragma once
 
@@ -16,8 +16,7 @@ std::filesystem::path own_folder();
 // A program or module of this name, there or in ../bin as seen from there. Throws Failure with the remedy when it is in
 // neither.
 std::filesystem::path own_program(const std::string& name);
-// share/graft and lib/graft; may be missing.
+// share/graft; may be missing.
 std::filesystem::path share_folder();
-std::filesystem::path plugin_folder();
 
 }  // namespace graft::base

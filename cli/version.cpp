@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
-
-#include "base/installation.h"
 #include "study/inputs/request.h"
 
 namespace graft::cli {
@@ -14,10 +11,7 @@ std::string version_text() {
   const std::string_view commit = GRAFT_COMMIT;
   text += fmt::format("commit: {}\n", commit.empty() ? "not known (built from an archive)" : commit);
   text += fmt::format("compiler: {}, {}\n", GRAFT_COMPILER, GRAFT_BUILD_TYPE);
-  text += fmt::format("LLVM: {}\nHDF5: {}\n", GRAFT_LLVM_VERSION, GRAFT_HDF5_VERSION);
-  const bool plugin = std::filesystem::exists(base::plugin_folder() / "graft_torch.so");
-  return text + fmt::format("LibTorch plug-in: {}\n", plugin ? "built (graft doctor says whether it loads)"
-                                                             : "absent (only --device cuda needs it)");
+  return text + fmt::format("LLVM: {}\nHDF5: {}\n", GRAFT_LLVM_VERSION, GRAFT_HDF5_VERSION);
 }
 
 }  // namespace graft::cli

@@ -6,7 +6,7 @@
 namespace graft::cli {
 
 // "graft 0.1.0", then a line for each of: the commit (if the source tree had one when it was configured), the
-// compiler and kind of build, the libraries, the LibTorch plug-in. Ends in a newline.
+// compiler and kind of build, the libraries. Ends in a newline.
 std::string version_text();
 
 }  // namespace graft::cli

@@ -1,5 +1,5 @@
 # Read by cpack: what the .deb depends on, asked of dpkg-shlibdeps. Not by CPACK_DEBIAN_PACKAGE_SHLIBDEPS, which takes
-# every file of the package alike: LibTorch is needed by a plug-in alone, which is loaded on demand, so it is suggested.
+# every file of the package alike: what a plug-in in lib/graft needs, which is loaded on demand, is suggested.
 if(NOT CPACK_GENERATOR STREQUAL DEB)
   return()
 endif()

@@ -32,7 +32,6 @@ KnownRowsUse known_rows_use_named(std::string_view name);  // UserError (did you
 
 struct LearnerSettings {
   NetworkShape network;            // its inputs follow from the encoding
-  std::string backend = "native";  // as make_network takes it
   bool trees = false;              // boosted trees instead of networks, for learners that support both
   std::int64_t steps = 0;          // outer steps, or trees; 0: the learner's default
   std::optional<Loss> loss;        // for learners that minimise one; nullopt: the learner's default

@@ -1,7 +1,6 @@
 // A network on a flat parameter vector: forward, backward and their derivatives along a direction. That is enough for
 // exact Hessian-vector products, so every gradient-based meta-learner is one recursion that is independent of
-// frameworks. Native code implements it for the MLP and the TreeGRU; LibTorch (a plug-in, loaded on request) for the
-// same and as the oracle.
+// frameworks. It is there for the MLP and the TreeGRU; tests compare both with LibTorch.
 #pragma once
 
 #include <cstdint>
@@ -102,12 +101,8 @@ std::int64_t parameter_count(const NetworkShape& shape);
 // Normal weights of variance 2 / inputs (1 / inputs if no ReLU follows, in the gates of a TreeGRU), zero biases.
 std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t seed);
 
-// backend: "native"; "torch-cuda", LibTorch on its first CUDA device; "torch", LibTorch on the processor, which tests
-// compare the native networks with. Either of these loads the plug-in graft_torch in lib/graft; Failure with the remedy
-// if it is absent. UserError for an unknown one, or if LibTorch has no CUDA device.
-void check_backend(std::string_view backend);
-std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend = "native");
-std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend = "native");
+std::unique_ptr<Network> make_network(const NetworkShape& shape);
+std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape);
 
 // The outputs of all hidden layers of an MLP, side by side: programs x the sum of shape.hidden, to `outputs`. Those of
 // the first layer are summed over a program's rows.

@@ -48,14 +48,14 @@ std::int64_t heads_steps(std::span<const PreparedGroup> groups) {
   return std::clamp<std::int64_t>(rows * 170 / 512, 100, 4000);
 }
 
-std::vector<float> train_platform_heads(const NetworkShape& shape, std::string_view backend, std::uint64_t seed,
+std::vector<float> train_platform_heads(const NetworkShape& shape, std::uint64_t seed,
                                         std::span<const PreparedGroup> groups, const HeadsSettings& settings,
                                         Stage stage) {
   assert(shape.outputs == 1);
   NetworkShape many = shape;
   many.outputs = std::int64_t(by_platform(groups).size());
   const auto heads = std::size_t(many.outputs);
-  const auto network = make_network(many, backend);
+  const auto network = make_network(many);
   const std::vector<PreparedGroup> scaled = in_equal_units(groups);
   const std::vector<std::size_t> head_of = platform_positions(groups);
   std::vector<float> theta = initial_parameters(many, seed);

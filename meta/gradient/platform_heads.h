@@ -28,7 +28,7 @@ std::int64_t heads_steps(std::span<const PreparedGroup> groups);
 // The parameters of a network of `shape` (one output) with the shared hidden layers and the mean of the heads, trained
 // on groups in equal units. The same for any number of threads and ranks. stage.steps is
 // ignored.
-std::vector<float> train_platform_heads(const NetworkShape& shape, std::string_view backend, std::uint64_t seed,
+std::vector<float> train_platform_heads(const NetworkShape& shape, std::uint64_t seed,
                                         std::span<const PreparedGroup> groups, const HeadsSettings& settings,
                                         Stage stage);
 

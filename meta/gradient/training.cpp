@@ -139,7 +139,7 @@ NetworkShape fitting_shape(const NetworkShape& shape, std::span<const PreparedGr
       left_out.push_back({&group, {order.begin() + cut, order.end()}});
     }
     for (const NetworkShape* const tried : std::initializer_list<const NetworkShape*>{&linear, &shape}) {
-      const auto network = make_network(*tried, settings.backend);
+      const auto network = make_network(*tried);
       std::vector<float> theta = initial_parameters(*tried, settings.seed);
       PooledSettings pooled;
       pooled.loss = Loss::squared;

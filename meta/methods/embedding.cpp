@@ -151,7 +151,7 @@ class EpisodicLearner final : public Learner {
     const std::vector<PlatformGroups> platforms = by_platform(groups);
     const Loss loss = settings.loss.value_or(Loss::rank);
     Embedding embedding = untrained_embedding(start.shape, 1, settings.seed);
-    const auto network = make_network(embedding.shape, settings.backend);
+    const auto network = make_network(embedding.shape);
     PooledSettings warm;
     warm.loss = loss;
     warm.steps = settings.steps > 0 ? settings.steps * warm_steps / episode_steps : warm_steps;
@@ -251,7 +251,7 @@ class LatentLearner final : public Learner {
                             base::Monitor& monitor) {
     const std::vector<PlatformGroups> platforms = by_platform(groups);
     Embedding out = untrained_embedding(shape, std::int64_t(platforms.size()), settings.seed);
-    const auto network = make_network(out.shape, settings.backend);
+    const auto network = make_network(out.shape);
     PooledSettings pooled;
     pooled.loss = settings.loss.value_or(Loss::squared);
     pooled.steps = ((settings.steps > 0 ? settings.steps : default_steps) + share - 1) / share;
@@ -276,7 +276,7 @@ class LatentLearner final : public Learner {
       }
       const Embedding embedding =
           train_on(shape, others, settings, 2, "choosing the prior without " + left_out.platform, monitor);
-      const auto network = make_network(embedding.shape, settings.backend);
+      const auto network = make_network(embedding.shape);
       const auto embed = [&](std::span<const Selection> rows) {
         const Batch<float> batch = batch_of(Loss::squared, rows);
         std::vector<float> values(std::size_t(batch.objective.rows() * width));

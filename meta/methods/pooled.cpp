@@ -14,7 +14,7 @@ class PooledLearner final : public Learner {
   std::unique_ptr<CostModel> train(const TaskSet& tasks, const LearnerSettings& settings,
                                    base::Monitor& monitor) const override {
     NetworkState state = untrained_state(tasks, settings);
-    const auto network = make_network(state.shape, settings.backend);
+    const auto network = make_network(state.shape);
     const std::vector<PreparedGroup> groups = prepared(state.normalisation, tasks.groups);
     HeadsSettings heads;
     heads.batches.loss = settings.loss.value_or(Loss::squared);
@@ -22,7 +22,7 @@ class PooledLearner final : public Learner {
     const auto train_on = [&](std::span<const PreparedGroup> some, std::int64_t share, const std::string& name) {
       HeadsSettings shorter = heads;
       shorter.batches.steps = (heads.batches.steps + share - 1) / share;
-      return train_platform_heads(state.shape, settings.backend, settings.seed, some, shorter,
+      return train_platform_heads(state.shape, settings.seed, some, shorter,
                                   shared_stage_of(settings, name, monitor));
     };
     state.adaptation.loss = heads.batches.loss;

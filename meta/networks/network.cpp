@@ -1,47 +1,17 @@
 #include "meta/network.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "base/error.h"
-#include "base/installation.h"
-#include "base/one_line.h"
 #include "base/random.h"
 #include "meta/networks/conditioned.h"
 #include "meta/networks/mlp.h"
-#include "meta/networks/torch/plugin.h"
 #include "meta/networks/tree_gru.h"
 
 namespace graft::meta {
 namespace {
-
-// Never closed: the networks that came from it may live to the end.
-void* torch_plugin() {
-  static void* const handle = [] {
-    const std::filesystem::path file = base::plugin_folder() / torch_plugin_file;
-    if (!std::filesystem::exists(file))
-      throw base::Failure(
-          fmt::format("LibTorch: no {}; build graft with -DGRAFT_TORCH=ON, or leave out device cuda", file.string()));
-    void* const opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (opened == nullptr)
-      throw base::Failure(fmt::format("{}: cannot be loaded: {}", file.string(), base::one_line(dlerror())));
-    return opened;
-  }();
-  return handle;
-}
-
-template <class Function>
-Function torch_function(const char* name) {
-  const auto function = reinterpret_cast<Function>(dlsym(torch_plugin(), name));
-  if (function == nullptr) throw base::Failure(fmt::format("{} lacks {}; build it again", torch_plugin_file, name));
-  return function;
-}
-
-const std::vector<std::string> backends = {"native", "torch", "torch-cuda"};
 
 NetworkShape without_context(NetworkShape shape) {
   shape.context = {};
@@ -49,14 +19,9 @@ NetworkShape without_context(NetworkShape shape) {
 }
 
 template <class T>
-std::unique_ptr<NetworkOf<T>> make(const NetworkShape& shape, std::string_view backend, const char* torch_factory) {
-  if (shape.context.size > 0)
-    return make_conditioned<T>(shape.context, make<T>(without_context(shape), backend, torch_factory));
-  if (backend == "native")
-    return shape.kind == NetworkKind::mlp ? make_native_mlp<T>(shape) : make_native_tree_gru<T>(shape);
-  check_backend(backend);
-  const auto factory = torch_function<TorchFactory<T>>(torch_factory);
-  return std::unique_ptr<NetworkOf<T>>(factory(shape, layout_of(shape), backend == "torch-cuda"));
+std::unique_ptr<NetworkOf<T>> make(const NetworkShape& shape) {
+  if (shape.context.size > 0) return make_conditioned<T>(shape.context, make<T>(without_context(shape)));
+  return shape.kind == NetworkKind::mlp ? make_native_mlp<T>(shape) : make_native_tree_gru<T>(shape);
 }
 
 constexpr std::string_view kind_names[] = {"mlp", "treegru"};
@@ -98,19 +63,11 @@ std::vector<float> initial_parameters(const NetworkShape& shape, std::uint64_t s
   return theta;
 }
 
-void check_backend(std::string_view backend) {
-  if (std::find(backends.begin(), backends.end(), backend) == backends.end())
-    throw base::UserError(fmt::format("unknown backend '{}'{}", backend, base::did_you_mean(backend, backends)));
-  if (backend != "native") torch_plugin();
-  if (backend == "torch-cuda" && !torch_function<TorchHasCuda>(torch_has_cuda)())
-    throw base::UserError("device cuda", "this LibTorch has no CUDA device (Debian's is built without); leave it out");
+std::unique_ptr<Network> make_network(const NetworkShape& shape) {
+  return make<float>(shape);
 }
-
-std::unique_ptr<Network> make_network(const NetworkShape& shape, std::string_view backend) {
-  return make<float>(shape, backend, torch_factory_float);
-}
-std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape, std::string_view backend) {
-  return make<double>(shape, backend, torch_factory_double);
+std::unique_ptr<NetworkOf<double>> make_network_double(const NetworkShape& shape) {
+  return make<double>(shape);
 }
 
 }  // namespace graft::meta

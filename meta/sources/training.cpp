@@ -35,7 +35,7 @@ BoostingSettings trees_after(const DecisionForest& settled, const LearnerSetting
 std::vector<std::vector<float>> train_sources(const NetworkShape& shape, std::span<const PreparedGroup> groups,
                                               const std::vector<std::string>& platforms,
                                               const LearnerSettings& settings, base::Monitor& monitor) {
-  const auto network = make_network(shape, settings.backend);
+  const auto network = make_network(shape);
   base::QuietMonitor quiet(monitor);
   auto thetas = base::divided(team_of(settings), std::int64_t(platforms.size()), settings.threads, [&](std::int64_t s) {
     const std::string& name = platforms[std::size_t(s)];

@@ -43,7 +43,7 @@ Trunk train_trunk(const TaskSet& tasks, const LearnerSettings& settings, const s
   const std::vector<PreparedGroup> groups = prepared(out.normalisation, tasks.groups);
   HeadsSettings heads;
   heads.batches.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
-  out.theta = train_platform_heads(out.shape, settings.backend, settings.seed, groups, heads,
+  out.theta = train_platform_heads(out.shape, settings.seed, groups, heads,
                                    shared_stage_of(settings, name, monitor));
   return out;
 }

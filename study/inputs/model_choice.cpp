@@ -27,14 +27,7 @@ auto naming(std::string_view fields, const Work& work) {
 }
 
 bool wants_network(const ModelChoice& choice) {
-  return !choice.hidden.empty() || choice.device != "cpu" || choice.encoding == "tree";
-}
-
-std::string backend_of(const ModelChoice& choice) {
-  if (choice.device == "cpu") return "native";
-  if (choice.device != "cuda") throw FieldError("device", fmt::format("expected cpu or cuda, got '{}'", choice.device));
-  meta::check_backend("torch-cuda");
-  return "torch-cuda";
+  return !choice.hidden.empty() || choice.encoding == "tree";
 }
 
 // Trees take any rows, and no network is left whose kind could be wrong.
@@ -64,7 +57,6 @@ ModelPlan::ModelPlan(ModelChoice choice, const std::string& learner, std::uint64
   }
   settings_.trees = choice_.model == "gbt";
   settings_.network = network_of(choice_, settings_.trees);
-  settings_.backend = backend_of(choice_);
   if (!choice_.loss.empty()) settings_.loss = meta::loss_named(choice_.loss);
   settings_.members = int(std::min<std::int64_t>(choice_.members, 1000));
   settings_.steps = choice_.steps;
@@ -79,7 +71,7 @@ ModelPlan::ModelPlan(ModelChoice choice, const std::string& learner, std::uint64
 
 std::string ModelPlan::learner_for(const std::string& name) const {
   meta::method_named(name);  // an unknown one has nothing to do with the model
-  return naming("model", [&] { return meta::method_with(name, settings_.trees).name; });
+  return naming("model", [&] { return meta::learner_with(name, settings_.trees); });
 }
 
 void ModelPlan::check(const std::string& learner) const {
@@ -110,7 +102,7 @@ void ModelPlan::put(base::Document& request) const {
 }
 
 void ModelPlan::put_training(base::Document& request) const {
-  request.set("backend", settings_.backend).set("steps", choice_.steps);
+  request.set("backend", "native").set("steps", choice_.steps);  // as in folders of earlier versions
   if (!choice_.loss.empty()) request.set("loss", choice_.loss);
 }
 

@@ -38,7 +38,7 @@ TEST(Help, ShowsDefaultsAndExamples) {
 TEST(Version, ComesFromTheBuild) {
   const std::string out = graft({"--version"}).out;
   EXPECT_TRUE(out.starts_with(std::string("graft ") + GRAFT_VERSION + "\n")) << out;
-  for (const char* part : {"\ncommit: ", "\ncompiler: ", "\nLLVM: 19.", "\nHDF5: 1.", "\nLibTorch plug-in: "})
+  for (const char* part : {"\ncommit: ", "\ncompiler: ", "\nLLVM: 19.", "\nHDF5: 1."})
     EXPECT_NE(out.find(part), std::string::npos) << part << " in " << out;
 }
 
@@ -386,28 +386,6 @@ TEST(Doctor, SaysWhatIsMissing) {
   EXPECT_EQ(finished.exit_code, 1);
   EXPECT_NE(finished.out.find("FAILS"), std::string::npos) << finished.out;
   EXPECT_NE(finished.out.find("graft-worker"), std::string::npos) << finished.out;
-}
-
-// A plug-in that is there and cannot be loaded, as on a machine without LibTorch, is not called good.
-TEST(Doctor, LoadsThePlugIn) {
-  const base::Folder folder;
-  for (const char* const part : {"bin", "lib/graft"}) std::filesystem::create_directories(folder / part);
-  const std::string copy = (folder / "bin/graft").string();
-  std::filesystem::copy_file(GRAFT_PROGRAM, copy);
-  const auto found = [&] {
-    const base::Finished finished = base::run_process({copy, "doctor", "--json"}, std::chrono::minutes(1));
-    const base::Document result = base::parse_json(finished.out, "doctor");
-    for (const base::Document& check : result.at("checks").as_list()) {
-      if (check.at("check").as_string() != "LibTorch plug-in") continue;
-      EXPECT_FALSE(check.at("ok").as_bool());
-      EXPECT_NE(check.at("remedy").as_string().find("libtorch"), std::string::npos);
-      return check.at("found").as_string();
-    }
-    return std::string("no such check");
-  };
-  EXPECT_NE(found().find("no "), std::string::npos) << found();
-  base::replace_file(folder / "lib/graft/graft_torch.so", "no library");
-  EXPECT_NE(found().find("cannot be loaded"), std::string::npos) << found();
 }
 
 TEST(Output, AFullDiskIsAFailure) {

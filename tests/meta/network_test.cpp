@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "tests/meta/torch/plugin.h"
 
 namespace graft::meta {
 namespace {
@@ -193,36 +194,11 @@ TEST(Network, InitialParametersAreHeNormalAndSeeded) {
   for (std::size_t i = 40000; i < 40100; ++i) EXPECT_EQ(theta[i], 0.0f);
 }
 
-TEST(Network, UnknownBackendIsRefused) {
-  EXPECT_THROW(make_network({3, {4}}, "nativ"), base::UserError);
-  try {
-    make_network({3, {4}}, "nativ");
-  } catch (const base::UserError& error) {
-    EXPECT_NE(std::string(error.what()).find("did you mean 'native'"), std::string::npos) << error.what();
-  }
-}
-
-class TorchPlugin : public testing::TestWithParam<std::string> {};
-
-TEST_P(TorchPlugin, AgreesWithNativeCode) {
-  const std::string backend = GetParam();
-  try {
-    check_backend("torch");
-  } catch (const base::Failure& failure) {
-    GTEST_SKIP() << failure.what();
-  }
-  try {
-    check_backend(backend);
-  } catch (const base::UserError& error) {  // one line, before any work
-    ASSERT_EQ(backend, "torch-cuda");
-    EXPECT_NE(std::string(error.what()).find("no CUDA device"), std::string::npos) << error.what();
-    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    EXPECT_THROW(make_network(shapes.front(), backend), base::UserError);
-    return;
-  }
+TEST(Network, AgreesWithLibTorch) {
+  if (!has_torch()) GTEST_SKIP() << "configured without LibTorch";
   for (const NetworkShape& shape : shapes) {
     const auto native = make_network_double(shape);
-    const auto torch = make_network_double(shape, backend);
+    const auto torch = torch_network_double(shape);
     EXPECT_EQ(torch->inputs(), native->inputs());
     EXPECT_EQ(torch->parameters(), native->parameters());
     const std::vector<double> theta = start(shape, 7), x = normals<double>(rows * shape.inputs, 7, "x"),
@@ -246,16 +222,13 @@ TEST_P(TorchPlugin, AgreesWithNativeCode) {
           << "layers " << shape.hidden.size();
     }
   }
-  const auto native = make_network({20, {16, 8}}), torch = make_network({20, {16, 8}}, backend);
+  const auto native = make_network({20, {16, 8}}), torch = torch_network_float({20, {16, 8}});
   const std::vector<float> theta = initial_parameters({20, {16, 8}}, 1), x = normals<float>(rows * 20, 1, "x");
   std::vector<float> a(programs), b(programs);
   native->forward(theta, inputs(x), a);
   torch->forward(theta, inputs(x), b);
   for (std::size_t r = 0; r < programs; ++r) EXPECT_NEAR(a[r], b[r], 1e-4f);
 }
-INSTANTIATE_TEST_SUITE_P(Devices, TorchPlugin, testing::Values("torch", "torch-cuda"), [](const auto& tested) {
-  return tested.param == "torch" ? std::string("Cpu") : std::string("Cuda");
-});
 
 }  // namespace
 }  // namespace graft::meta

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "meta/networks/packed_trees.h"
+#include "tests/meta/torch/plugin.h"
 
 namespace graft::meta {
 namespace {
@@ -275,14 +276,10 @@ TEST(TreeGru, FloatFollowsDouble) {
               results_of(*make_network_double(shape), precise, trees.inputs(), 6), 2e-3);
 }
 
-TEST(TreeGru, TorchPluginAgreesWithNativeCode) {
-  try {
-    make_network_double(shapes.front(), "torch");
-  } catch (const base::Failure& failure) {
-    GTEST_SKIP() << failure.what();
-  }
+TEST(TreeGru, AgreesWithLibTorch) {
+  if (!has_torch()) GTEST_SKIP() << "configured without LibTorch";
   for (const NetworkShape& shape : shapes) {
-    const auto torch = make_network_double(shape, "torch");
+    const auto torch = torch_network_double(shape);
     EXPECT_EQ(torch->inputs(), shape.inputs);
     EXPECT_EQ(torch->parameters(), parameter_count(shape));
     const std::vector<double> theta = start(shape, 9);
@@ -296,7 +293,7 @@ TEST(TreeGru, TorchPluginAgreesWithNativeCode) {
   const Trees<float> trees = random_trees<float>(20, 30, 2, 9, 25);
   std::vector<float> ours(20), theirs(20);
   make_network(shape)->score(theta, trees.inputs(), ours);
-  make_network(shape, "torch")->score(theta, trees.inputs(), theirs);
+  torch_network_float(shape)->score(theta, trees.inputs(), theirs);
   for (std::size_t p = 0; p < ours.size(); ++p)
     EXPECT_NEAR(ours[p], theirs[p], 1e-4f * std::max(1.0f, std::abs(theirs[p])));
 }

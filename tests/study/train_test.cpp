@@ -70,9 +70,6 @@ TEST(ModelPlan, RefusesWhatDoesNotGoTogetherByField) {
   };
   ModelChoice choice;
   EXPECT_EQ(fields_of(choice), "");
-  choice.device = "odd";
-  EXPECT_EQ(fields_of(choice), "device");
-  choice = {};
   choice.model = "gbt";
   EXPECT_EQ(fields_of(choice), "model");
   choice.model = "mlp";

@@ -1,6 +1,5 @@
 // The networks of network.h in LibTorch: the same layers on torch's autograd, second order by double backward. Headers
 // are taken per operator: all of torch.h takes four times as long to compile.
-#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/add.h>
 #include <ATen/ops/addmm.h>
@@ -24,7 +23,7 @@
 
 #include <algorithm>
 
-#include "meta/networks/torch/plugin.h"
+#include "meta/network.h"
 
 namespace {
 
@@ -260,9 +259,9 @@ void use_one_thread() {
 }
 
 template <class T>
-NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
+NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
   use_one_thread();
-  const c10::Device device(cuda ? c10::kCUDA : c10::kCPU);
+  const c10::Device device(c10::kCPU);
   if (shape.kind == NetworkKind::treegru) return new TorchTreeGru<T>(shape, layout, device);
   return new TorchMlp<T>(shape, layout, device);
 }
@@ -271,14 +270,11 @@ NetworkOf<T>* make(const NetworkShape& shape, const std::vector<ParameterBlock>&
 
 extern "C" {
 __attribute__((visibility("default"))) NetworkOf<float>* graft_torch_network_float(
-    const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
-  return make<float>(shape, layout, cuda);
+    const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
+  return make<float>(shape, layout);
 }
 __attribute__((visibility("default"))) NetworkOf<double>* graft_torch_network_double(
-    const NetworkShape& shape, const std::vector<ParameterBlock>& layout, bool cuda) {
-  return make<double>(shape, layout, cuda);
-}
-__attribute__((visibility("default"))) bool graft_torch_has_cuda() {
-  return at::hasCUDA();
+    const NetworkShape& shape, const std::vector<ParameterBlock>& layout) {
+  return make<double>(shape, layout);
 }
 }
