@@ -1,5 +1,5 @@
-// This host as a device: candidates are compiled ahead (compile_ahead.h), checked and timed one after the other by a
-// worker process (host_runner.h). Settings are refused as by HostRunner, and a negative abort_factor.
+// This host as a device: candidates are compiled ahead (compile_ahead.h), checked and timed in order by a worker
+// process (host_runner.h). Settings are refused as by HostRunner, and a negative abort_factor.
 #pragma once
 
 #include <memory>

@@ -472,7 +472,6 @@ class RemoteMeasurer : public Measurer {
 class RemoteDevice : public Device {
  public:
   explicit RemoteDevice(Remote remote) : remote_(std::move(remote)) {}
-  const Remote& remote() const { return remote_; }
   std::string source() const override { return remote_.is_emulated() ? "emulated" : "remote"; }
   Place place() const override { return Place::elsewhere; }
   std::unique_ptr<Measurer> measurer(const Platform& platform, const MeasureSettings& settings,
@@ -533,11 +532,6 @@ std::shared_ptr<const Device> remote_device(Remote remote) {
 std::shared_ptr<const Device> read_remote(const base::Document& own, const base::Document&, const std::string& file,
                                           codegen::Target&) {
   return remote_device(remote_from(own, file));
-}
-
-const Remote* remote_of(const Platform& platform) {
-  const auto* const device = dynamic_cast<const RemoteDevice*>(platform.device.get());
-  return device == nullptr ? nullptr : &device->remote();
 }
 
 }  // namespace graft::tasks

@@ -62,7 +62,5 @@ ProgramRun run_program(const Remote& remote, const std::string& executable, std:
 std::shared_ptr<const Device> remote_device(Remote remote);
 std::shared_ptr<const Device> read_remote(const base::Document& own, const base::Document& whole,
                                           const std::string& file, codegen::Target& target);
-// What a platform with such a device has; null for all others.
-const Remote* remote_of(const Platform& platform);
 
 }  // namespace graft::tasks

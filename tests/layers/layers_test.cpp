@@ -221,6 +221,23 @@ TEST(Layers, LibrariesNameNoFlags) {
   }
 }
 
+// What a device is, only its own file knows; all others ask it (tasks/device.h).
+TEST(Layers, NobodyAsksWhichDeviceItIs) {
+  const std::set<std::string> own = {"tasks/modelled/modelled.cpp", "tasks/modelled/modelled.h",
+                                     "tasks/modelled/twin.cpp"};
+  const std::regex question(
+      "<const (\\w+::)*\\w*Device\\*>|\\bprofile_of\\(|source\\(\\) [!=]= \"(native|remote|modelled)");
+  int files = 0;
+  for (const Include& include : includes()) {
+    if (include.header != "tasks/device.h" && include.header != "tasks/platform.h") continue;
+    std::ifstream stream(kRoot / include.file);
+    const std::string text((std::istreambuf_iterator<char>(stream)), {});
+    EXPECT_TRUE(own.contains(include.file) || !std::regex_search(text, question)) << include.file;
+    ++files;
+  }
+  EXPECT_GT(files, 20);
+}
+
 // How many threads work is the caller's choice (--threads): only these ask the machine.
 TEST(Layers, OnlyDefaultsAskForTheThreadsOfThisMachine) {
   const std::set<std::string> allowed = {

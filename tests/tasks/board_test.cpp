@@ -263,7 +263,7 @@ TEST(Board, TwoBoardsShareTheWorkAndOneMayGo) {
   const Folder folder;
   base::replace_file(folder / "config", base::read_file(first.config()) + second.host_entry("other"));
   Platform platform = platform_of(first, "  attempts: 2\n");
-  Remote remote = *remote_of(platform);
+  Remote remote = *platform.device->runner().where;
   remote.ssh = {"board", "other"};
   remote.ssh_config = (folder / "config").string();
   platform.device = remote_device(remote);
@@ -319,7 +319,7 @@ TEST(Board, RunsUnderTheRunnerThere) {
 TEST(Board, AnswersScripts) {
   const Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  Board board(*remote_of(platform_of(sshd)), 0);
+  Board board(*platform_of(sshd).device->runner().where, 0);
   EXPECT_EQ(board.shell("printf \"it's %d\" $((6*7))", std::chrono::seconds(20)), "it's 42");
   EXPECT_THROW(board.shell("exit 3", std::chrono::seconds(20)), base::Failure);
 }
@@ -342,7 +342,7 @@ TEST(Board, WhatCannotGetBetterIsNotAskedAgain) {
   const auto refused = [&](const std::string& what, const std::function<void(Remote&)>& change) {
     SCOPED_TRACE(what);
     Platform platform = platform_of(sshd, "  attempts: 100\n");
-    Remote remote = *remote_of(platform);
+    Remote remote = *platform.device->runner().where;
     change(remote);
     platform.device = remote_device(remote);
     Notes notes;
@@ -382,7 +382,7 @@ TEST(Board, WhatCannotGetBetterIsNotAskedAgain) {
 TEST(Board, OneThatRefusesAfterItWasThereIsAskedAgain) {
   Sshd sshd;
   if (!sshd.works()) GTEST_SKIP() << sshd.why_not();
-  Board board(*remote_of(platform_of(sshd)), 0);
+  Board board(*platform_of(sshd).device->runner().where, 0);
   const auto program = codegen::probe_program(codegen::host_target());
   ASSERT_TRUE(program.ok());
   const auto run = [&] { return board.run(*program, 1, std::chrono::seconds(20), [](const Answer&) {}); };
@@ -411,7 +411,7 @@ TEST(Board, IsProbed) {
   EXPECT_EQ(same.device->source(), "remote");
   EXPECT_EQ(same.target.cores, codegen::host_target().cores);
   EXPECT_EQ(same.target.l1_bytes, codegen::host_target().l1_bytes);
-  EXPECT_EQ(remote_of(same)->folder, sshd.folder());
+  EXPECT_EQ(same.device->runner().where->folder, sshd.folder());
   Notes notes;
   std::vector<codegen::Candidate> batch = tilings();
   batch.resize(2);
@@ -468,7 +468,7 @@ TEST(Probe, ARunnerHereAndThisMachine) {
   const Platform platform = parse_platform(scalar.yaml, "here");
   EXPECT_EQ(platform.name, "here:riscv64");
   EXPECT_EQ(platform.target.vector_bits, 0);
-  EXPECT_EQ(remote_of(platform)->prefix, std::vector<std::string>{"qemu-riscv64"});
+  EXPECT_EQ(platform.device->runner().where->prefix, std::vector<std::string>{"qemu-riscv64"});
   expect_contains(message_of<base::Failure>([&] { of({"qemu-riscv64", "-cpu", "max"}); }), "-cpu help' lists");
   expect_contains(message_of<base::Failure>([&] { of({"/no/such/qemu-riscv64"}); }),
                   "cannot start '/no/such/qemu-riscv64': no such file or directory; install it");

@@ -105,21 +105,21 @@ TEST(Platform, ReadsARemoteOne) {
   yaml = yaml.substr(0, yaml.find("modelled:")) + "remote:\n  prefix: [qemu-riscv64, -cpu, rv64]\n";
   const Platform platform = parse_platform(yaml, "board.yaml");
   EXPECT_EQ(platform.device->source(), "emulated");
-  EXPECT_EQ(remote_of(platform)->prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
+  EXPECT_EQ(platform.device->runner().where->prefix, (std::vector<std::string>{"qemu-riscv64", "-cpu", "rv64"}));
 }
 
 TEST(Platform, ReadsBoards) {
   const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
   const Platform one = parse_platform(target + "remote: {ssh: root@board}\n", "board.yaml");
   EXPECT_EQ(one.device->source(), "remote");
-  EXPECT_EQ(remote_of(one)->ssh, std::vector<std::string>{"root@board"});
-  EXPECT_EQ(remote_of(one)->folder, "/tmp");
+  EXPECT_EQ(one.device->runner().where->ssh, std::vector<std::string>{"root@board"});
+  EXPECT_EQ(one.device->runner().where->folder, "/tmp");
   const Platform several = parse_platform(
       target + "remote: {ssh: [a, b], core: 3, folder: /run, runner: [qemu-riscv64], attempts: 2}\n", "board.yaml");
   EXPECT_EQ(several.device->source(), "emulated");
-  EXPECT_EQ(remote_of(several)->ssh.size(), 2u);
-  EXPECT_EQ(remote_of(several)->core, 3);
-  EXPECT_EQ(remote_of(several)->attempts, 2);
+  EXPECT_EQ(several.device->runner().where->ssh.size(), 2u);
+  EXPECT_EQ(several.device->runner().where->core, 3);
+  EXPECT_EQ(several.device->runner().where->attempts, 2);
   for (const char* remote : {"{ssh: -oProxyCommand=x}", "{ssh: []}", "{ssh: a, core: -1}", "{ssh: a, attempts: 0}",
                              "{ssh: a, prefix: [b]}", "{ssh: a, retry_seconds: -1}", "{}"})
     EXPECT_THROW(parse_platform(target + "remote: " + remote + "\n", "board.yaml"), base::UserError) << remote;
@@ -129,7 +129,9 @@ TEST(Platform, ReadsBoards) {
 TEST(Platform, SshConfigIsRelativeToItsYaml) {
   const std::string whole = board, target = whole.substr(0, whole.find("modelled:"));
   const auto config = [&](const std::string& given, const std::string& file) {
-    return remote_of(parse_platform(target + "remote: {ssh: a, ssh_config: " + given + "}\n", file))->ssh_config;
+    return parse_platform(target + "remote: {ssh: a, ssh_config: " + given + "}\n", file)
+        .device->runner()
+        .where->ssh_config;
   };
   EXPECT_EQ(config("lab.conf", "boards/a.yaml"), "boards/lab.conf");
   EXPECT_EQ(config("../lab.conf", "/labs/boards/a.yaml"), "/labs/boards/../lab.conf");
