@@ -69,7 +69,7 @@ const Function* function_named(const std::string& name) {
   return found == std::end(functions) ? nullptr : found;
 }
 
-// Of a user's function: by the shapes of its tensors.
+// For a user's function: by the shapes of its tensors.
 std::optional<Sizes> sizes_by_shapes(const Foreign& foreign) {
   const Numbers& n = foreign.numbers;
   if (n.empty() || n[0] < 2 || n[0] != std::int64_t(foreign.types.size())) return std::nullopt;

@@ -16,7 +16,7 @@ namespace graft::codegen {
 struct Foreign {
   std::string function;               // "graft_unique"
   std::vector<std::int64_t> numbers;  // its `n`
-  // Of a user's function, else empty: its code as LLVM's text without a target, and the types of the operands and then
+  // Empty but for a user's function: its code as LLVM's text without a target, and the types of the operands and then
   // the result, whose shapes are `numbers`: how many tensors there are, and of each the rank and the extents.
   std::string code = {};
   std::vector<DType> types = {};

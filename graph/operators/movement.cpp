@@ -241,7 +241,7 @@ bool is_open(const Call& call) {
   return call.version() >= 10 && ((call.has(1) && !call.is_known(1)) || (call.has(2) && !call.is_known(2)));
 }
 
-// Of places that only a run knows, along one axis: as many rows as there can be, and how many count (counted.cpp).
+// For places that only a run knows, along one axis: as many rows as there can be, and how many count (counted.cpp).
 Graph sliced_by_run(const Call& call) {
   const auto axes = call.list("axes", 3, 10).value_or(std::vector<std::int64_t>{0});
   const std::int64_t step = call.has(4) ? call.integers(4).front() : 1;
