@@ -23,7 +23,7 @@ constexpr std::int64_t context_size = 8;
 // Learned rates move by this share of themselves in a step of Adam: a hundred times as fast as parameters, as there are
 // few of them and 250 steps must be able to change them by a factor of ten.
 constexpr double rates_share = 0.03;
-// Of the weight of the losses after steps before the last one, which never vanishes.
+// The weight of the losses after steps before the last one falls to this, and not to 0.
 constexpr double least_step_weight = 0.03;
 
 bool may_move(Adapts adapts, const ParameterBlock& block) {

@@ -31,7 +31,7 @@
 namespace graft::meta {
 namespace {
 
-// Of a method without settings.
+// For a method without settings.
 MakeLearner plain(std::unique_ptr<Learner> (*make)()) {
   return [make](const MethodValues&) { return make(); };
 }

@@ -18,7 +18,7 @@ struct MethodSetting {
   double least = 0, most = 1e9;
   bool is_whole = true;
 };
-// Of each of a method's settings.
+// A number for each of a method's settings.
 using MethodValues = std::map<std::string, double, std::less<>>;
 using MakeLearner = std::function<std::unique_ptr<Learner>(const MethodValues&)>;
 

@@ -44,7 +44,8 @@ std::string run_here(const codegen::Foreign& foreign, const codegen::Computation
 // LLVM's code of a file of C for any target, as that of graft's own functions is made (codegen/CMakeLists.txt).
 std::string compiled(const std::string& file) {
   const std::vector<std::string> command = {"clang-19",
-                                            "--target=x86_64-unknown-linux-gnu",
+                                            "-target",
+                                            "x86_64-unknown-linux-gnu",
                                             "-std=c11",
                                             "-O2",
                                             "-ffreestanding",
