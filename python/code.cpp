@@ -318,7 +318,7 @@ std::shared_ptr<Caller> make_caller(const std::shared_ptr<Code>& code, const Ste
   caller->gives_number = gives_number;
   caller->kept = kept;
   for (const auto& [name, is_output, dtype, shape, alignment] : parameters) {
-    std::size_t bytes = std::size_t(dtype.itemsize());
+    auto bytes = dtype.attr("itemsize").cast<std::size_t>();  // py::dtype has it at NumPy 1's place
     for (const Py_intptr_t extent : shape) bytes *= std::size_t(extent);
     caller->parameters.push_back({name, dtype, shape, alignment, bytes, is_output});
     caller->inputs += is_output ? 0 : 1;

@@ -36,9 +36,10 @@ std::vector<Workload> given_workloads(const py::handle& objects) {
   return workloads;
 }
 
+// By its shape: from a count, pybind11 before 2.12 asks the dtype for the size of an element where NumPy 2 has another.
 template <class Number>
 py::array_t<Number> array_of(const std::vector<Number>& values) {
-  return py::array_t<Number>(py::ssize_t(values.size()), values.data());
+  return py::array_t<Number>(py::array::ShapeContainer{py::ssize_t(values.size())}, values.data());
 }
 
 py::array_t<double> curve_of(const Answer& answer) {
@@ -770,21 +771,11 @@ void add_calls(py::module_& module) {
       "Makes the folder, replaces files there.", py::arg("compiled"), py::arg("folder"));
 }
 
-// pybind11 before 2.12 reads the dtypes of numpy 1 alone: arrays of numpy 2 would have wrong values without a word.
-void check_numpy() {
-#if PYBIND11_VERSION_HEX < 0x020C0000
-  const auto version = py::module_::import("numpy").attr("__version__").cast<std::string>();
-  if (!version.starts_with("1."))
-    throw py::import_error("numpy " + version + ": graft was built for numpy 1, build it for this one (pip install .)");
-#endif
-}
-
 }  // namespace
 }  // namespace graft::python
 
 PYBIND11_MODULE(_graft, module) {
   module.doc() = "graft from Python; import graft, which adds to this.";
-  graft::python::check_numpy();
   graft::python::add_errors(module);
   graft::python::Running::end_with_python();
   graft::python::add_values(module);
