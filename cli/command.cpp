@@ -80,8 +80,9 @@ class Flags final : public Options {
     add_list(name, help, base::join(value, ","), need,
              [&value](const std::vector<std::string>& words) { value = words; });
   }
-  void texts(const std::string& name, std::vector<std::string>& value, const std::string& help) override {
-    app_.add_option("--" + name, value, help)
+  void texts(const std::string& name, std::function<void(const std::vector<std::string>&)> take,
+             const std::string& help) override {
+    app_.add_option_function<std::vector<std::string>>("--" + name, std::move(take), help)
         ->type_name("TEXT")
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

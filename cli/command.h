@@ -43,8 +43,9 @@ class Options {
   // Given several times, the flag is one list.
   virtual void list(const std::string& name, std::vector<std::string>& value, const std::string& help,
                     Need need = optional) = 0;
-  // A flag that may be given several times, each time with one text.
-  virtual void texts(const std::string& name, std::vector<std::string>& value, const std::string& help) = 0;
+  // A flag that may be given several times, each time with one text; `take` gives all of them their meaning.
+  virtual void texts(const std::string& name, std::function<void(const std::vector<std::string>& texts)> take,
+                     const std::string& help) = 0;
   // A text that `take` gives its meaning; `standard`: the default, for the help.
   virtual void text(const std::string& name, const std::string& standard,
                     std::function<void(const std::string& text)> take, const std::string& help) = 0;

@@ -31,7 +31,8 @@ class Recorder final : public Options {
             const std::string& help) override {
     add({name, Declared::text, help, standard});
   }
-  void texts(const std::string& name, std::vector<std::string>&, const std::string& help) override {
+  void texts(const std::string& name, std::function<void(const std::vector<std::string>&)>,
+             const std::string& help) override {
     add({name, Declared::text, help});
   }
   void list(const std::string& name, const std::string& standard, std::function<void(const std::vector<std::string>&)>,

@@ -1,5 +1,7 @@
 #include "cli/effort_flags.h"
 
+#include "study/flows/effort.h"
+
 namespace graft::cli {
 
 void EffortFlags::declare(Options& options) {
@@ -9,6 +11,16 @@ void EffortFlags::declare(Options& options) {
                "256 without a gain; of a network 12, 64 and 256 for each kernel on average");
   options.integer("stop-after", stop_after, 0,
                   "ends after this number of trials in a row without a gain of 1 %; 0: as --effort says");
+}
+
+void EffortFlags::apply(study::TuneRequest& request) const {
+  study::set_effort(study::effort_named(effort), trials, stop_after, request);
+}
+
+void EffortFlags::apply(study::NetworkRequest& request) const {
+  request.effort = effort;
+  request.trials = trials;
+  request.each.stop_after = stop_after;
 }
 
 }  // namespace graft::cli

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
-#include "study/flows/effort.h"
+#include "study/flows/network.h"
 
 namespace graft::cli {
 
@@ -13,11 +13,8 @@ struct EffortFlags {
   std::string effort = "normal";
   std::int64_t trials = 0, stop_after = 0;
   void declare(Options& options);
-  // To a study::TuneRequest or study::NetworkRequest. UserError for an unknown effort.
-  template <class Request>
-  void apply(Request& request) const {
-    study::set_effort(study::effort_named(effort, "--effort"), trials, stop_after, request);
-  }
+  void apply(study::TuneRequest& request) const;  // FieldError for an unknown effort
+  void apply(study::NetworkRequest& request) const;
 };
 
 }  // namespace graft::cli

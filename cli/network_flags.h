@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "cli/command.h"
 #include "study/flows/network.h"
@@ -13,14 +12,7 @@ namespace graft::cli {
 bool names_network(const std::string& argument);
 
 // Flags that say what a file leaves open.
-struct NetworkFlags {
-  std::vector<std::string> shape, constant;
-  std::string storage = "f32";
-
-  void declare(Options& options);
-  // UserError naming the flag.
-  study::NetworkOptions options() const;
-  void refuse_for_others() const;  // if one is given for what is not a network
-};
+void declare(Options& options, study::NetworkOptions& network);
+void refuse_for_others(study::NetworkOptions network);  // UserError if one is given for what is not a network
 
 }  // namespace graft::cli

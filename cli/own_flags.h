@@ -10,9 +10,8 @@
 namespace graft::cli {
 
 struct OwnFlags {
-  tasks::Command command;
+  study::OwnRequest request;         // what flags set directly
   std::vector<std::string> devices;  // NAME, or each NAME=COMMAND
-  std::vector<std::string> from;
   void declare(Options& options);
   bool is_given() const;
   void refuse_for_others() const;  // UserError for one of these flags without --run or devices with commands

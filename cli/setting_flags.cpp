@@ -1,14 +1,21 @@
 #include "cli/setting_flags.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
+#include <map>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "study/inputs/field_error.h"
 
@@ -21,6 +28,45 @@ std::string shown(const base::Document& value) {
   for (const base::Document& each : value.as_list())
     words.push_back(each.is_string() ? each.as_string() : std::to_string(each.as_integer()));
   return base::join(words, ",");
+}
+
+// "x=1,3,224,224;batch=1", in one text or several: lists of numbers by name.
+template <class Number>
+std::map<std::string, std::vector<Number>> lists_of(const std::vector<std::string>& texts, const std::string& flag,
+                                                    Number least) {
+  const std::string_view what = std::is_integral_v<Number> ? "EXTENT" : "NUMBER";
+  std::map<std::string, std::vector<Number>> lists;
+  const std::string text = base::join(texts, ";");
+  for (const std::string_view part : base::split(text, ';')) {
+    const std::string_view given = base::trim(part);
+    if (given.empty()) continue;
+    const std::size_t equals = given.find('=');
+    if (equals == std::string_view::npos || equals == 0)
+      throw base::UserError(flag, fmt::format("'{0}': expected NAME={1},{1},...", given, what));
+    std::vector<Number> list;
+    for (const std::string_view each : base::split(given.substr(equals + 1), ',')) {
+      const std::string_view digits = base::trim(each);
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), list.emplace_back());
+      if (error != std::errc() || end != digits.data() + digits.size() || !(list.back() >= least))
+        throw base::UserError(flag, fmt::format("'{}': '{}' is not {}", given, each,
+                                                std::is_integral_v<Number> ? "an extent" : "a number"));
+    }
+    if (!lists.emplace(given.substr(0, equals), std::move(list)).second)
+      throw base::UserError(flag, fmt::format("'{}' is given twice", given.substr(0, equals)));
+  }
+  return lists;
+}
+
+template <class Number>
+void declare_lists(Options& options, const std::string& name, std::map<std::string, std::vector<Number>>& lists,
+                   double least, const std::string& help) {
+  options.texts(
+      name,
+      [&lists, name, least](const std::vector<std::string>& texts) {
+        lists = lists_of<Number>(texts, "--" + name,
+                                 Number(std::max(least, double(std::numeric_limits<Number>::lowest()))));
+      },
+      help + "; several separated by ';', or the flag repeated");
 }
 
 void declare(Options& options, const study::Setting& setting, const std::string& help) {
@@ -37,7 +83,9 @@ void declare(Options& options, const study::Setting& setting, const std::string&
         } else if constexpr (std::is_same_v<Place, std::string*>) {
           options.text(name, *place, help);
         } else if constexpr (std::is_same_v<Place, std::vector<std::string>*>) {
-          options.list(name, *place, help);
+          if (!setting.repeats) return options.list(name, *place, help);
+          options.texts(
+              name, [place](const std::vector<std::string>& texts) { *place = texts; }, help);
         } else if constexpr (std::is_same_v<Place, std::vector<std::int64_t>*>) {
           options.list(
               name, shown(setting.value()),
@@ -49,6 +97,9 @@ void declare(Options& options, const study::Setting& setting, const std::string&
           options.list(
               name, shown(setting.value()),
               [place](const std::vector<std::string>& words) { place->assign(words.begin(), words.end()); }, help);
+        } else if constexpr (std::is_same_v<Place, std::map<std::string, std::vector<std::int64_t>>*> ||
+                             std::is_same_v<Place, std::map<std::string, std::vector<double>>*>) {
+          declare_lists(options, name, *place, setting.least, help);
         } else {
           options.text(
               name, shown(setting.value()), [setting](const std::string& text) { setting.set(text); }, help);
@@ -81,6 +132,13 @@ std::string with_flags(std::string_view text) {
 void declare(Options& options, const study::Settings& settings) {
   for (const study::Setting& setting : settings) {
     if (setting.is(study::as_flag)) declare(options, setting, with_flags(setting.help));
+  }
+}
+
+void refuse_given(const study::Settings& settings, const std::string& goes_with) {
+  for (const study::Setting& setting : settings) {
+    if (setting.is(study::as_flag) && !setting.is_usual())
+      throw base::UserError("--" + setting.flag_name(), "goes with " + goes_with);
   }
 }
 

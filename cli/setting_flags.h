@@ -22,5 +22,7 @@ void declare(Options& options, const study::Settings& settings);
 // Declares these of them; `help`: in place of the table's.
 void declare_some(Options& options, const study::Settings& settings, std::initializer_list<std::string_view> keys,
                   const std::string& help = "");
+// UserError that the first one that was given, as a flag, "goes with an ONNX file" or with whatever `goes_with` says.
+void refuse_given(const study::Settings& settings, const std::string& goes_with);
 
 }  // namespace graft::cli

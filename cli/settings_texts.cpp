@@ -39,6 +39,11 @@ bool has_numbers(const Setting& setting) {
 std::string annotation(const Setting& setting) {
   const base::Document usual = setting.usual_by_keyword();
   if (setting.is_path()) return "Optional[_PathLike] = None";
+  if (usual.is_map())
+    return fmt::format("Mapping[str, {}] = {{}}",
+                       std::holds_alternative<std::map<std::string, std::vector<std::int64_t>>*>(setting.place)
+                           ? "Sequence[int]"
+                           : "Union[Sequence[float], npt.NDArray[Any]]");
   if (usual.is_list()) {
     const char* const type = has_numbers(setting)         ? "Iterable[int]"
                              : setting.key == "workloads" ? "Iterable[_Workload]"
@@ -58,6 +63,8 @@ constexpr Function functions[] = {
      "    workload: _Workload,\n    platform: _Platform,\n    *,\n    model: _Model = None,\n"
      "    start: Sequence[str] = (),\n",
      "Answer"},
+    {"tune_network", "    model: _PathLike,\n    platform: _Platform,\n    *,\n    guide: _Model = None,\n",
+     "Dict[str, Any]"},
     {"adapt",
      "    model: _Model,\n    platform: _Platform,\n    workloads: Iterable[_Workload],\n"
      "    out: _PathLike,\n    *,\n",
@@ -105,7 +112,8 @@ std::string python_stubs() {
       "\"\"\"Types of the functions that have settings. Written by `graft reference --stubs python/graft` from the "
       "tables of\n"
       "settings; do not edit.\"\"\"\n\n"
-      "from typing import Any, Dict, Iterable, Optional, Sequence\n\n"
+      "from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union\n\n"
+      "import numpy.typing as npt\n\n"
       "from ._graft import Adapted, Answer, Trained, _Model, _Note, _PathLike, _Platform, _Progress, _Stop, "
       "_Workload\n";
   for (const Function& function : functions) {

@@ -21,9 +21,9 @@
 #include "study/flows/ask_tell.h"
 #include "study/flows/compile.h"
 #include "study/flows/compile_network.h"
-#include "study/flows/effort.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
+#include "study/flows/network.h"
 #include "study/flows/predict.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
@@ -115,6 +115,10 @@ base::Document document_of(const Value& value) {
           base::Document list = base::Document::list();
           for (const auto& each : plain) list.push(each);
           return list;
+        } else if constexpr (requires { typename Plain::mapped_type; }) {
+          base::Document map = base::Document::map();
+          for (const auto& [name, numbers] : plain) map.set(name, base::Document::List(numbers.begin(), numbers.end()));
+          return map;
         } else {
           return plain;
         }
@@ -122,8 +126,12 @@ base::Document document_of(const Value& value) {
       value);
 }
 
-// The value of a setting's default.
-Value value_of(const base::Document& document) {
+Value usual_of(const study::Setting& setting) {
+  using Shapes = decltype(NetworkSettings::shapes);
+  using Numbers = decltype(NetworkSettings::constants);
+  if (std::holds_alternative<Shapes*>(setting.place)) return Shapes();  // no map has another default
+  if (std::holds_alternative<Numbers*>(setting.place)) return Numbers();
+  const base::Document document = setting.usual_by_keyword();
   if (document.is_bool()) return document.as_bool();
   if (document.is_integer()) return document.as_integer();
   if (document.is_number()) return document.as_number();
@@ -258,8 +266,7 @@ std::vector<SettingInfo> settings_of(const std::string& call) {
       if (settled.name != call) continue;
       for (const study::Setting& setting : settled.settings) {
         if (setting.is(study::in_calls))
-          infos.push_back(
-              {setting.keyword_name(), value_of(setting.usual_by_keyword()), setting.is_path(), setting.help});
+          infos.push_back({setting.keyword_name(), usual_of(setting), setting.is_path(), setting.help});
       }
     }
     if (infos.empty()) throw base::UserError(call, "no call with settings");
@@ -761,28 +768,28 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
   return translated([&] {
     study::NetworkRequest request;
     request.model = model;
-    request.options = {
-        {settings.shapes.begin(), settings.shapes.end()}, settings.constants, study::storage_named(settings.storage)};
-    study::set_effort(study::effort_named(settings.effort, "effort"), settings.trials, 0, request);
-    if (settings.trials_by_kernel != 0) request.trials_by_kernel = settings.trials_by_kernel;
-    request.budget_seconds = settings.budget_seconds;
     request.each.platform = platform.description().platform;
     request.each.model = settings.model.name();
     Settings fields = common_fields(settings.seed, settings.threads);
+    fields["shapes"] = settings.shapes;
+    fields["constants"] = settings.constants;
+    fields["storage"] = settings.storage;
+    fields["effort"] = settings.effort;
+    fields["trials"] = settings.trials;
+    fields["trials_by_kernel"] = settings.trials_by_kernel;
+    fields["budget_seconds"] = settings.budget_seconds;
     fields["library"] = settings.library.string();
     fields["out"] = settings.out.string();
     add(settings.timing, fields);
-    apply(std::move(fields), settings.more, study::settings_of(request.each));
+    apply(std::move(fields), settings.more, study::settings_of(request));
     request.each.command_line = "libgraft";
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
     const study::TunedNetwork tuned = study::tune_network(request, monitor);
     TunedNetwork out{tuned.folder, {}, tuned.seconds, tuned.complete};
     for (const study::NetworkKernel& kernel : tuned.kernels)
-      out.kernels.push_back(
-          {kernel.label, kernel.workload.text(), kernel.calls,
-           kernel.seconds().value_or(std::numeric_limits<double>::quiet_NaN()),
-           kernel.trials});
+      out.kernels.push_back({kernel.label, kernel.workload.text(), kernel.calls,
+                             kernel.seconds().value_or(std::numeric_limits<double>::quiet_NaN()), kernel.trials});
     return out;
   });
 }

@@ -105,7 +105,8 @@ class GRAFT_API Model {
 // docs/reference/settings.md, and wins over the fields. Mistake for a keyword that the call lacks, a value of another
 // type, and one beyond its range.
 using Value =
-    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>>;
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>, std::vector<std::int64_t>,
+                 std::map<std::string, std::vector<std::int64_t>>, std::map<std::string, std::vector<double>>>;
 using Settings = std::map<std::string, Value>;
 struct SettingInfo {
   std::string keyword;
@@ -113,7 +114,7 @@ struct SettingInfo {
   bool is_path = false;  // of a file or folder; "": none
   std::string help;
 };
-// For "tune", "adapt", "train" or "evaluate"; mistake for another call.
+// For "tune", "tune_network", "adapt", "train" or "evaluate"; mistake for another call.
 GRAFT_API std::vector<SettingInfo> settings_of(const std::string& call);
 
 // How a candidate is timed.
@@ -408,7 +409,7 @@ struct NetworkSettings {
   std::filesystem::path library = {};  // folder of known answers; "": none
   Timing timing = {};
   Watch watch = {};
-  Settings more = {};  // of tune
+  Settings more = {};
 };
 
 struct TunedNetwork {

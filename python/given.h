@@ -42,6 +42,8 @@ std::string words() {
   if constexpr (std::is_same_v<Value, std::vector<Answer>>) return "a list of answers of tune()";
   if constexpr (std::is_same_v<Value, std::map<std::string, std::vector<std::int64_t>>>)
     return "a dict of lists of int by name";
+  if constexpr (std::is_same_v<Value, std::map<std::string, std::vector<double>>>)
+    return "a dict of arrays or lists of numbers by name";
   if constexpr (std::is_same_v<Value, Workload>) return "a graft.Workload or its text";
   if constexpr (std::is_same_v<Value, Platform>) return "a graft.Platform or its id";
   if constexpr (std::is_same_v<Value, Model>) return "a graft.Model, the path of its file, or None";

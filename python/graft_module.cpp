@@ -96,19 +96,6 @@ std::map<std::string, std::string> given_names(const py::object& object) {
   return names;
 }
 
-// Arrays of any shape, lists or numbers by name.
-std::map<std::string, std::vector<double>> given_numbers(const py::object& object) {
-  const char* const expected = "a dict of arrays or lists of numbers by name";
-  if (!py::isinstance<py::dict>(object)) refuse("constants", expected, object);
-  std::map<std::string, std::vector<double>> numbers;
-  for (const auto& [name, value] : py::reinterpret_borrow<py::dict>(object)) {
-    const auto array = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(value);
-    if (!array) refuse("constants", expected, object);
-    numbers[given<std::string>("constants", name)].assign(array.data(), array.data() + array.size());
-  }
-  return numbers;
-}
-
 // graft.Error and one subclass for each kind; a mistake is a ValueError, one of a type is a TypeError, too.
 void add_errors(py::module_& module) {
   static py::object error, mistake, failure, stopped, wrong_type;
@@ -315,12 +302,10 @@ const char* const evaluate_doc =
 
 const char* const tune_network_doc =
     "Tunes all kernels of an ONNX file, as `graft tune MODEL.onnx` does.\n\n"
-    "shapes: of inputs by name, or extents of named dimensions; constants: inputs that are always the same; storage: "
-    "of numbers between kernels, and of weights: f32, f16 or bf16; sums are f32. effort: quick, normal or thorough, 12, "
-    "64 or 256 trials for each kernel on average; trials: in total, or trials_by_kernel. guide: the model that guides. "
-    "Further keywords are those of tune(). Returns a dict: folder, seconds (the sum of all calls), source (of all times, "
-    "as Platform.source), complete (False: stopped, the same call "
-    "continues it), kernels (a list of dicts: label, workload, calls, seconds, trials).";
+    "guide: the model that guides. Returns a dict: folder, seconds (the sum of all calls), source (of all times, as "
+    "Platform.source), complete (False: stopped, the same call continues it), kernels (a list of dicts: label, "
+    "workload, "
+    "calls, seconds, trials).";
 
 const char* const compile_network_doc =
     "Compiles the folder of a tuned network into a library whose function is NAME_run, and checks its results.\n\n"
@@ -489,12 +474,28 @@ void add_configurations(py::module_& module) {
       .def("best", &ConfigurationSearch::best, py::call_guard<Unlocked>());
 }
 
+using Shapes = std::map<std::string, std::vector<std::int64_t>>;
+using Numbers = std::map<std::string, std::vector<double>>;
+
+// Arrays of any shape, lists or numbers by name.
+Numbers numbers_from(const py::handle& given) {
+  Numbers numbers;
+  for (const auto& [name, value] : given.cast<py::dict>()) {
+    const auto array = py::array_t<double, py::array::c_style | py::array::forcecast>::ensure(value);
+    if (!array) throw py::cast_error();
+    numbers[name.cast<std::string>()].assign(array.data(), array.data() + array.size());
+  }
+  return numbers;
+}
+
 Value value_from(const py::handle& given, const SettingInfo& setting) {
   if (std::holds_alternative<bool>(setting.usual)) return given.cast<bool>();
   if (std::holds_alternative<std::int64_t>(setting.usual)) return given.cast<std::int64_t>();
   if (std::holds_alternative<double>(setting.usual)) return given.cast<double>();
   if (setting.is_path) return given.cast<std::filesystem::path>().string();
   if (std::holds_alternative<std::string>(setting.usual)) return given.cast<std::string>();
+  if (std::holds_alternative<Shapes>(setting.usual)) return given.cast<Shapes>();
+  if (std::holds_alternative<Numbers>(setting.usual)) return numbers_from(given);
   if (py::isinstance<py::str>(given)) throw py::cast_error();
   std::vector<std::string> words;
   std::vector<std::int64_t> numbers;
@@ -527,8 +528,11 @@ Settings settings_from(const py::kwargs& keywords, const std::string& call) {
       settings[keyword] = value_from(value, *setting);
     } catch (const py::cast_error&) {
       refuse(keyword,
-             setting->is_path ? "a path (str or os.PathLike)"
-                              : "a value such as " + py::repr(py::cast(setting->usual)).cast<std::string>(),
+             setting->is_path                                 ? words<std::filesystem::path>()
+             : std::holds_alternative<Shapes>(setting->usual) ? words<Shapes>()
+             : std::holds_alternative<Numbers>(setting->usual)
+                 ? words<Numbers>()
+                 : "a value such as " + py::repr(py::cast(setting->usual)).cast<std::string>(),
              value);
     }
   }
@@ -613,6 +617,35 @@ void add_settled_calls(py::module_& module) {
       },
       doc_of("evaluate", "datasets, *, " + callbacks, evaluate_doc).c_str(), py::arg("datasets"), py::kw_only(),
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+
+  module.def(
+      "tune_network",
+      [](const py::object& model, const py::object& platform, const py::object& guide, const py::object& progress,
+         const py::object& note, const py::object& stop, const py::kwargs& more) {
+        Waiting waiting(progress, note, stop);
+        const auto file = given<std::filesystem::path>("model", model);
+        const auto where = given_or_text<Platform>("platform", platform);
+        NetworkSettings settings;
+        settings.model = given_model(guide, "guide");
+        settings.watch = waiting.watch();
+        settings.more = settings_from(more, "tune_network");
+        const TunedNetwork tuned = waiting.run([&] { return tune_network(file, where, settings); });
+        py::list kernels;
+        for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
+          py::dict one;
+          one["label"] = kernel.label, one["workload"] = kernel.workload, one["calls"] = kernel.calls;
+          one["seconds"] = kernel.seconds, one["trials"] = kernel.trials;
+          kernels.append(one);
+        }
+        py::dict result;
+        result["source"] = where.source();
+        result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
+        result["kernels"] = kernels;
+        return result;
+      },
+      doc_of("tune_network", "model, platform, *, guide=None, " + callbacks, tune_network_doc).c_str(),
+      py::arg("model"), py::arg("platform"), py::kw_only(), py::arg("guide") = none, py::arg("progress") = none,
+      py::arg("note") = none, py::arg("stop") = none);
 }
 
 void add_calls(py::module_& module) {
@@ -690,51 +723,6 @@ void add_calls(py::module_& module) {
         return answer_of(folder);
       },
       "The answer of a run of tune(), from its folder. Raises Mistake for a folder without one.", py::arg("run"));
-
-  module.def(
-      "tune_network",
-      [](const py::object& model, const py::object& platform, const py::object& shapes, const py::object& constants,
-         const py::object& storage, const py::object& effort, const py::object& trials,
-         const py::object& trials_by_kernel, const py::object& budget_seconds, const py::object& out, const py::object& library, const py::object& guide,
-         const py::object& seed, const py::object& threads, const py::object& progress, const py::object& note,
-         const py::object& stop, const py::kwargs& more) {
-        Waiting waiting(progress, note, stop);
-        const auto file = given<std::filesystem::path>("model", model);
-        const auto where = given_or_text<Platform>("platform", platform);
-        NetworkSettings settings;
-        settings.shapes = given<std::map<std::string, std::vector<std::int64_t>>>("shapes", shapes);
-        settings.constants = given_numbers(constants);
-        settings.storage = given<std::string>("storage", storage);
-        settings.effort = given<std::string>("effort", effort);
-        settings.trials = given<std::int64_t>("trials", trials);
-        settings.trials_by_kernel = given<std::int64_t>("trials_by_kernel", trials_by_kernel);
-        settings.budget_seconds = given<double>("budget_seconds", budget_seconds);
-        settings.out = given_path_or_none("out", out);
-        settings.library = given_path_or_none("library", library);
-        settings.model = given_model(guide, "guide");
-        settings.seed = given<std::uint64_t>("seed", seed);
-        settings.threads = given<int>("threads", threads);
-        settings.watch = waiting.watch();
-        settings.more = settings_from(more, "tune");
-        const TunedNetwork tuned = waiting.run([&] { return tune_network(file, where, settings); });
-        py::list kernels;
-        for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
-          py::dict one;
-          one["label"] = kernel.label, one["workload"] = kernel.workload, one["calls"] = kernel.calls;
-          one["seconds"] = kernel.seconds, one["trials"] = kernel.trials;
-          kernels.append(one);
-        }
-        py::dict result;
-        result["source"] = where.source();
-        result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
-        result["kernels"] = kernels;
-        return result;
-      },
-      tune_network_doc, py::arg("model"), py::arg("platform"), py::kw_only(), py::arg("shapes") = py::dict(),
-      py::arg("constants") = py::dict(), py::arg("storage") = "f32", py::arg("effort") = "normal",
-      py::arg("trials") = 0, py::arg("trials_by_kernel") = 0, py::arg("budget_seconds") = 0.0, py::arg("out") = none,
-      py::arg("library") = none, py::arg("guide") = none, py::arg("seed") = 1, py::arg("threads") = 1,
-      py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
       "compile_network",

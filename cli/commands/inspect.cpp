@@ -31,7 +31,7 @@ int inspect(const InspectFlags& flags, Session& session) {
       throw base::UserError(flags.what, "a space is read for a workload: graft inspect WORKLOAD --space FILE");
     }
     if (network) return inspect_network(flags, session);
-    flags.network.refuse_for_others();
+    refuse_for_others(flags.network);
     if (extension == ".yaml" || extension == ".yml") return inspect_platform(flags, session);
     if (extension == ".jsonl") return inspect_journal(flags, session);
     if (extension == ".json") return inspect_result(flags, session);
@@ -75,7 +75,7 @@ Command inspect_command() {
         options.text("workload", flags->workload,
                      "of a run with several, or of a network's folder: whose best program (default: the first one, or "
                      "the kernel that takes most of the time)");
-        flags->network.declare(options);
+        declare(options, flags->network);
         flags->space.declare(options);
         options.flag(
             "program", flags->program,

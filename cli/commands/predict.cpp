@@ -6,26 +6,24 @@
 #include "cli/commands/commands.h"
 #include "cli/network_flags.h"
 #include "cli/print/predicted_network.h"
+#include "cli/setting_flags.h"
 #include "study/flows/predict_network.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {
 
 struct Flags {
-  std::string network, platform = "native", library;
-  NetworkFlags left_open;
-  std::vector<std::string> from;
+  std::string network, platform = "native";
+  study::PredictNetworkRequest request;  // what flags set directly
 };
 
 int predict(const Flags& flags, Session& session) {
   if (!names_network(flags.network))
     throw base::UserError(flags.network, "is not an ONNX file (its name ends in .onnx)");
-  study::PredictNetworkRequest request;
+  study::PredictNetworkRequest request = flags.request;
   request.model = flags.network;
-  request.options = flags.left_open.options();
   request.platform = tasks::platform_named(flags.platform);
-  request.library = flags.library;
-  request.from.assign(flags.from.begin(), flags.from.end());
   request.seed = session.seed;
   const study::PredictedNetwork result = study::predict_network(request);
   session.output.add(study::to_document(result));
@@ -44,11 +42,7 @@ Command predict_command() {
             const auto flags = std::make_shared<Flags>();
             options.positional("MODEL", flags->network, "ONNX file: a network");
             options.text("platform", flags->platform, "id or YAML file (graft platform list)");
-            flags->left_open.declare(options);
-            options.text("library", flags->library,
-                         "folder of answers (graft tune --library): those of this platform are what is known of it");
-            options.list("from", flags->from,
-                         "folders of tuned networks, of runs, or of several runs, on this platform: as the library");
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return predict(*flags, session); };
           }};
 }

@@ -11,9 +11,11 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/print/compiled_network.h"
+#include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "codegen/machine/library.h"
 #include "study/flows/compile_network.h"
+#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {
@@ -21,9 +23,7 @@ namespace {
 struct Flags {
   std::string network, out;
   std::vector<std::string> inputs;
-  std::int64_t repetitions = 0;
-  double minimum_ms = 10;
-  bool check = false;
+  study::RunNetworkRequest request;  // what flags set directly
 };
 
 // How NumPy names an element's type; that of the model, if there is one.
@@ -63,11 +63,8 @@ std::string npy_of(const codegen::Sequence::Tensor& tensor, std::string_view byt
 }
 
 study::RunNetworkRequest request_of(const Flags& flags, const Session& session) {
-  study::RunNetworkRequest request;
+  study::RunNetworkRequest request = flags.request;
   request.folder = flags.network;
-  request.repetitions = flags.repetitions;
-  request.minimum_seconds = flags.minimum_ms * 1e-3;
-  request.check = flags.check;
   request.seed = session.seed;
   for (const std::string& each : flags.inputs) {
     const std::size_t equals = each.rfind('=');
@@ -107,7 +104,7 @@ int run(const Flags& flags, Session& session) {
   }
   if (!files.empty()) study::write_files(files, false, flags.out);
   session.output.table(table);
-  if (flags.repetitions > 0) {
+  if (flags.request.repetitions > 0) {
     print_time(result, session.output);
     session.output.json().set("seconds", result.median_seconds);
   }
@@ -138,9 +135,7 @@ Command run_command() {
             options.list("input", flags->inputs,
                          "NAME=FILE.npy: an input; those that are not given are random numbers of the seed");
             options.text("out", flags->out, "folder for the outputs, a .npy file each");
-            options.integer("repetitions", flags->repetitions, 0, "timed runs after the first one");
-            options.number("minimum-ms", flags->minimum_ms, 0, "of a repetition, which has as many runs as that takes");
-            options.flag("check", flags->check, "compares the outputs with the network in double precision");
+            declare(options, study::settings_of(flags->request));
             return [flags](Session& session) { return run(*flags, session); };
           },
           .stops = true};

@@ -10,8 +10,8 @@
 #include "cli/effort_flags.h"
 #include "cli/flags.h"
 #include "cli/network_flags.h"
-#include "cli/platform_flags.h"
 #include "cli/own_flags.h"
+#include "cli/platform_flags.h"
 #include "cli/print/searching.h"
 #include "cli/print/tuned.h"
 #include "cli/print/tuned_network.h"
@@ -26,16 +26,20 @@ struct Flags {
   std::string workload, start, budget;
   PlatformFlags platform;
   OwnFlags own;
-  NetworkFlags network;
   EffortFlags effort;
-  study::TuneRequest request;  // what flags set directly
+  study::NetworkRequest network;  // what flags set directly; its `each` also of other searches
 };
 
-study::TuneRequest search_of(const Flags& flags, const Session& session) {
-  study::TuneRequest request = flags.request;
+study::TuneRequest each_of(const Flags& flags, const Session& session) {
+  study::TuneRequest request = flags.network.each;
   request.seed = session.seed;
   request.threads = session.threads;
   request.command_line = session.command_line;
+  return request;
+}
+
+study::TuneRequest search_of(const Flags& flags, const Session& session) {
+  study::TuneRequest request = each_of(flags, session);
   flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   return request;
@@ -52,14 +56,10 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
 
 int tune_network(const Flags& flags, Session& session) {
   if (!flags.start.empty()) throw base::UserError("--start", "goes with a single workload");
-  study::NetworkRequest request;
+  study::NetworkRequest request = flags.network;
   request.model = flags.workload;
-  request.options = flags.network.options();
-  request.each = flags.request;
+  request.each = each_of(flags, session);
   request.each.platform = flags.platform.platform();
-  request.each.seed = session.seed;
-  request.each.threads = session.threads;
-  request.each.command_line = session.command_line;
   flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   request.watch = [&](const std::vector<study::NetworkKernel>& kernels,
@@ -100,7 +100,7 @@ int shown(const Result& result, Session& session) {
 }
 
 int tune_own(const Flags& flags, Session& session) {
-  flags.network.refuse_for_others();
+  refuse_for_others(flags.network.options);
   const auto requests = flags.own.requests(flags.workload, flags.platform.id, flags.start, search_of(flags, session));
   return requests.size() == 1 ? shown(study::tune_own(requests.front(), session.progress), session)
                               : shown(study::tune_own_devices(requests, session.progress), session);
@@ -110,41 +110,41 @@ int tune(const Flags& flags, Session& session) {
   if (flags.own.is_given()) return tune_own(flags, session);
   flags.own.refuse_for_others();
   if (names_network(flags.workload)) return tune_network(flags, session);
-  flags.network.refuse_for_others();
+  refuse_for_others(flags.network.options);
   return shown(study::tune(request_of(flags, session), session.progress), session);
 }
 
 }  // namespace
 
 Command tune_command() {
-  return {.name = "tune",
-          .help = "search schedules of a workload or a network, or the parameters of a program of one's own",
-          .examples =
-              {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
-               "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
-               "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
-               "graft tune resnet18.onnx --effort quick --out runs/resnet18",
-               "graft tune space.yaml --run './kernel {tile_x} {tile_y}' --time time:ms --trials 100 --out runs/own"},
-          .declare = [](Options& options) -> Action {
-            const auto flags = std::make_shared<Flags>();
-            options.positional(
-                "WORKLOAD", flags->workload,
-                "operator with its shapes, an index expression, or an ONNX file: a network; with --run a "
-                "file of parameters and constraints (T1 of kernel tuners, or graft's YAML)");
-            flags->network.declare(options);
-            flags->platform.declare(options);
-            flags->effort.declare(options);
-            options.text("budget", flags->budget,
-                         "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked. Of a "
-                         "network: the time for everything");
-            options.text(
-                "start", flags->start,
-                "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");
-            declare(options, study::settings_of(flags->request));
-            flags->own.declare(options);
-            return [flags](Session& session) { return tune(*flags, session); };
-          },
-          .stops = true};
+  return {
+      .name = "tune",
+      .help = "search schedules of a workload or a network, or the parameters of a program of one's own",
+      .examples =
+          {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
+           "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
+           "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
+           "graft tune resnet18.onnx --effort quick --out runs/resnet18",
+           "graft tune space.yaml --run './kernel {tile_x} {tile_y}' --time time:ms --trials 100 --out runs/own"},
+      .declare = [](Options& options) -> Action {
+        const auto flags = std::make_shared<Flags>();
+        options.positional("WORKLOAD", flags->workload,
+                           "operator with its shapes, an index expression, or an ONNX file: a network; with --run a "
+                           "file of parameters and constraints (T1 of kernel tuners, or graft's YAML)");
+        declare(options, flags->network.options);
+        flags->platform.declare(options);
+        flags->effort.declare(options);
+        options.text("budget", flags->budget,
+                     "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked. Of a "
+                     "network: the time for everything");
+        options.text(
+            "start", flags->start,
+            "file of a schedule to measure first: best.json of a run, of another shape, too, or steps, one a line");
+        declare(options, study::settings_of(flags->network.each));
+        flags->own.declare(options);
+        return [flags](Session& session) { return tune(*flags, session); };
+      },
+      .stops = true};
 }
 
 }  // namespace graft::cli

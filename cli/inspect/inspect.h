@@ -19,7 +19,7 @@ namespace graft::cli {
 
 struct InspectFlags {
   std::string what, platform, workload, encoding = "context_relation";
-  NetworkFlags network;
+  study::NetworkOptions network;
   SpaceFlag space;
   bool program = false, ir = false, assembly = false, features = false;
   bool wants_program() const { return program || ir || assembly || features; }

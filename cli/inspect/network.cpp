@@ -116,7 +116,7 @@ base::Document print_kernels(const study::Network& network, const PlannedNetwork
 
 int inspect_network(const InspectFlags& flags, Session& session) {
   const tasks::Platform platform = tasks::platform_named(flags.platform.empty() ? "native" : flags.platform);
-  const study::Network read = study::read_network(flags.what, flags.network.options(), platform.target);
+  const study::Network read = study::read_network(flags.what, flags.network, platform.target);
   const graph::Graph& network = read.graph;
   std::map<std::string, Kind> kinds;
   Kind all;

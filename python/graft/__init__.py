@@ -49,7 +49,7 @@ platforms = published(_graft.platforms)
 predict = published(_graft.predict)
 train = published(_graft.train)
 tune = published(_graft.tune)
-tune_network = published(_graft.tune_network, more=tune)
+tune_network = published(_graft.tune_network)
 version = published(_graft.version)
 write = published(_graft.write)
 

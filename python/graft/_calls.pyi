@@ -1,7 +1,9 @@
 """Types of the functions that have settings. Written by `graft reference --stubs python/graft` from the tables of
 settings; do not edit."""
 
-from typing import Any, Dict, Iterable, Optional, Sequence
+from typing import Any, Dict, Iterable, Mapping, Optional, Sequence, Union
+
+import numpy.typing as npt
 
 from ._graft import Adapted, Answer, Trained, _Model, _Note, _PathLike, _Platform, _Progress, _Stop, _Workload
 
@@ -42,6 +44,49 @@ def tune(
     note: Optional[_Note] = None,
     stop: Optional[_Stop] = None,
 ) -> Answer: ...
+
+def tune_network(
+    model: _PathLike,
+    platform: _Platform,
+    *,
+    guide: _Model = None,
+    shapes: Mapping[str, Sequence[int]] = {},
+    constants: Mapping[str, Union[Sequence[float], npt.NDArray[Any]]] = {},
+    storage: str = "f32",
+    functions: Iterable[_PathLike] = [],
+    effort: str = "normal",
+    trials: int = 0,
+    trials_by_kernel: int = 0,
+    budget_seconds: float = 0.0,
+    transfer: str = "adapted",
+    stop_after: int = 0,
+    history: Iterable[_PathLike] = [],
+    watch: int = 0,
+    library: Optional[_PathLike] = None,
+    again: bool = False,
+    explorer: str = "evolution",
+    acquisition: str = "mean",
+    bound: float = 1.0,
+    selection: str = "best",
+    diversity: float = 0.1,
+    preselected: float = 2.0,
+    random_share: float = 0.05,
+    batch: int = 32,
+    rebuild: int = 4,
+    space: str = "",
+    intrinsics: str = "",
+    layouts: str = "default",
+    out: Optional[_PathLike] = None,
+    repetitions: int = 3,
+    repetition_seconds: float = 0.001,
+    timeout_seconds: float = 10.0,
+    constants_bytes: float = 0.0,
+    seed: int = 1,
+    threads: int = 1,
+    progress: Optional[_Progress] = None,
+    note: Optional[_Note] = None,
+    stop: Optional[_Stop] = None,
+) -> Dict[str, Any]: ...
 
 def adapt(
     model: _Model,

@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Seque
 import numpy as np
 import numpy.typing as npt
 
-from ._calls import adapt as adapt, evaluate as evaluate, train as train, tune as tune
+from ._calls import adapt as adapt, evaluate as evaluate, train as train, tune as tune, tune_network as tune_network
 
 _PathLike = Union[str, os.PathLike[str]]
 _Progress = Callable[[str, int, int], Any]
@@ -187,27 +187,6 @@ def compile(
     stop: Optional[_Stop] = None,
 ) -> Compiled: ...
 def answer_of(run: _PathLike) -> Answer: ...
-def tune_network(
-    model: _PathLike,
-    platform: _Platform,
-    *,
-    shapes: Mapping[str, Sequence[int]] = {},
-    constants: Mapping[str, Union[Sequence[float], npt.NDArray[Any]]] = {},
-    storage: str = "f32",
-    effort: str = "normal",
-    trials: int = 0,
-    trials_by_kernel: int = 0,
-    budget_seconds: float = 0.0,
-    out: Optional[_PathLike] = None,
-    library: Optional[_PathLike] = None,
-    guide: Optional[_Model] = None,
-    seed: int = 1,
-    threads: int = 1,
-    progress: Optional[_Progress] = None,
-    note: Optional[_Note] = None,
-    stop: Optional[_Stop] = None,
-    **more: Any,
-) -> Dict[str, Any]: ...
 def compile_network(
     folder: _PathLike,
     *,

@@ -7,15 +7,14 @@ import inspect
 import reprlib
 from typing import Any, Callable, Optional, TypeVar, cast
 
-from ._graft import WrongType
+from ._graft import Mistake, WrongType
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C", bound=type)
 
 
-def _signature(line: str, more: Optional[inspect.Signature]) -> inspect.Signature:
-    """Of the first line of a docstring: "tune(workload, platform, *, model=None)". `more`: with the parameters by name
-    of another call in place of `**kwargs`."""
+def _signature(line: str) -> inspect.Signature:
+    """Of the first line of a docstring: "tune(workload, platform, *, model=None)"."""
     function = ast.parse(f"def {line}: ...").body[0]
     assert isinstance(function, ast.FunctionDef)
     given = function.args
@@ -23,22 +22,15 @@ def _signature(line: str, more: Optional[inspect.Signature]) -> inspect.Signatur
              *((each, inspect.Parameter.KEYWORD_ONLY) for each in given.kwonlyargs)]
     missing = [None] * (len(given.posonlyargs) + len(given.args) - len(given.defaults))
     defaults = [*missing, *given.defaults, *given.kw_defaults]
-    parameters = [
+    return inspect.Signature([
         inspect.Parameter(each.arg, kind, default=inspect.Parameter.empty if default is None else
-                          ast.literal_eval(default)) for (each, kind), default in zip(kinds, defaults)]
-    known = {parameter.name for parameter in parameters}
-    if more is not None:
-        parameters += [parameter for parameter in more.parameters.values()
-                       if parameter.kind is inspect.Parameter.KEYWORD_ONLY and parameter.name not in known | {"model", "start"}]
-    return inspect.Signature(parameters)
+                          ast.literal_eval(default)) for (each, kind), default in zip(kinds, defaults)])
 
 
-def published(function: _F, name: str = "", more: Optional[Callable[..., Any]] = None,
-              by: Optional[Callable[..., Any]] = None) -> _F:
-    """The function with a signature, and errors that name it. `more`: a call whose settings it takes, too. `by`: what is
-    called in its place."""
+def published(function: _F, name: str = "", by: Optional[Callable[..., Any]] = None) -> _F:
+    """The function with a signature, and errors that name it. `by`: what is called in its place."""
     line, _, text = (function.__doc__ or "").partition("\n")
-    signature = _signature(line, None if more is None else inspect.signature(more))
+    signature = _signature(line)
     name = name or function.__name__
 
     @functools.wraps(function)
@@ -49,8 +41,10 @@ def published(function: _F, name: str = "", more: Optional[Callable[..., Any]] =
             raise WrongType(f"{name}(): {error}") from None
         try:
             return (by or function)(*args, **kwargs)
-        except WrongType as error:
-            raise WrongType(f"{name}(): {error}") from None
+        except Mistake as error:
+            if isinstance(error, WrongType) or str(error).partition(":")[0] in signature.parameters:
+                raise type(error)(f"{name}(): {error}") from None
+            raise
 
     call.__doc__ = text.strip()
     call.__module__ = "graft"

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "codegen/expression/workload.h"
 #include "study/experiments/settings.h"
+#include "study/flows/evaluate.h"
 
 namespace graft::study {
 namespace {

@@ -24,8 +24,6 @@ struct AdaptRequest {
   tasks::Platform platform;                  // with `from`: that of these measurements
   std::vector<codegen::Workload> workloads;  // to measure; none with `from`
   std::filesystem::path out;                 // the adapted model's file
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/adapt.def"
   std::string command_line;  // for provenance
 };

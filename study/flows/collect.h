@@ -29,8 +29,6 @@ struct CollectRequest {
   std::vector<codegen::Workload> workloads;
   tasks::Platform platform;
   std::filesystem::path out;  // the dataset; its journal is kept in <out>.run
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/collect.def"
   std::string command_line;  // for provenance
 };

@@ -18,7 +18,6 @@ namespace graft::study {
 
 struct CompareRequest {
   std::vector<std::filesystem::path> runs;  // of one method in one folder
-#define GRAFT_SETTING GRAFT_FIELD
 #include "study/inputs/settings/compare.def"
 };
 

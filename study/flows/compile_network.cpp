@@ -79,7 +79,7 @@ tasks::ProgramRun run_on_threads(const codegen::Sequence& sequence, const Inputs
   do {
     tasks::MeasureSettings settings;
     settings.repetitions = int(std::min<std::int64_t>(left, tasks::most_repetitions));
-    if (request.minimum_seconds > 0) settings.minimum_seconds = request.minimum_seconds;
+    if (request.minimum_ms > 0) settings.minimum_seconds = request.minimum_ms * 1e-3;
     settings.timeout_seconds = std::chrono::duration<double>(most_time).count();
     tasks::SequenceRun run = tasks::HostRunner(settings).run(sequence, bytes_of(sequence, inputs), &monitor);
     if (run.measurement.status != datasets::Status::ok)
@@ -208,7 +208,7 @@ NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor)
   for (const std::string& line : graph::indices_outside(program.plan.inputs, inputs.numbers)) monitor.note(line);
   const tasks::ProgramRun run =
       on_threads ? run_on_threads(program.sequence, inputs, request, tuned.model.string(), monitor)
-                 : run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_seconds},
+                 : run_on(runner, program.sequence, inputs, {int(request.repetitions), request.minimum_ms * 1e-3},
                           tuned.model.string(), monitor);
   NetworkRun out;
   out.where = runner.check;

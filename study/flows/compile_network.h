@@ -54,10 +54,7 @@ CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Moni
 struct RunNetworkRequest {
   std::filesystem::path folder;                    // of tune_network
   std::map<std::string, base::NumpyArray> inputs;  // by name; those that are missing are made from the seed
-  std::int64_t repetitions = 0;                    // timed runs after the first one
-  double minimum_seconds = 0;                      // of a repetition: as many runs as that takes
-  bool check = false;                              // against the network in double precision
-  std::uint64_t seed = 1;
+#include "study/inputs/settings/run_network.def"
 };
 
 struct NetworkRun {

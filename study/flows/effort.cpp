@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/error.h"
+#include "study/flows/network.h"
+#include "study/inputs/field_error.h"
 
 namespace graft::study {
 namespace {
@@ -14,11 +15,11 @@ constexpr Effort efforts[] = {{"quick", 64, 32, 12, 0}, {"normal", 256, 0, 64, 1
 
 }  // namespace
 
-const Effort& effort_named(std::string_view name, const std::string& place) {
+const Effort& effort_named(std::string_view name) {
   const Effort* const found =
       std::find_if(std::begin(efforts), std::end(efforts), [&](const Effort& each) { return each.name == name; });
   if (found == std::end(efforts))
-    throw base::UserError(place, fmt::format("'{}' is neither quick, normal nor thorough", name));
+    throw FieldError("effort", fmt::format("'{}' is neither quick, normal nor thorough", name));
   return *found;
 }
 
@@ -27,12 +28,13 @@ void set_effort(const Effort& effort, std::int64_t trials, std::int64_t stop_aft
   request.stop_after = stop_after > 0 ? stop_after : effort.stop_after;
 }
 
-void set_effort(const Effort& effort, std::int64_t trials, std::int64_t stop_after, NetworkRequest& request) {
-  request.trials = trials;
-  request.trials_by_kernel = effort.kernel_trials;
-  request.each.trials = std::max(trials, efforts[std::size(efforts) - 1].trials);
-  request.each.stop_after = stop_after;
+NetworkRequest with_effort(NetworkRequest request) {
+  const Effort& effort = effort_named(request.effort);
+  if (request.trials_by_kernel == 0) request.trials_by_kernel = effort.kernel_trials;
+  request.each.trials = std::max(request.trials, efforts[std::size(efforts) - 1].trials);
+  request.each.budget_seconds = 0;
   request.each.rebuild = std::min(request.each.rebuild, effort.most_rebuild);
+  return request;
 }
 
 }  // namespace graft::study

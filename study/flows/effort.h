@@ -11,18 +11,20 @@
 
 namespace graft::study {
 
+struct NetworkRequest;
+
 struct Effort {
   std::string_view name;
   std::int64_t trials, stop_after;           // of a single workload
   std::int64_t kernel_trials, most_rebuild;  // of a network's kernels: on average, and of the best programs at most
 };
 
-// quick, normal or thorough. UserError "<place>: ..." for other names.
-const Effort& effort_named(std::string_view name, const std::string& place);
+// quick, normal or thorough. FieldError for other names.
+const Effort& effort_named(std::string_view name);
 
-// `trials`, `stop_after`: 0 for the effort's. Of a network `trials` are those in total; 0: the effort's for each
-// kernel.
+// `trials`, `stop_after`: 0 for the effort's.
 void set_effort(const Effort& effort, std::int64_t trials, std::int64_t stop_after, TuneRequest& request);
-void set_effort(const Effort& effort, std::int64_t trials, std::int64_t stop_after, NetworkRequest& request);
+// The request with what its effort leaves open.
+NetworkRequest with_effort(NetworkRequest request);
 
 }  // namespace graft::study

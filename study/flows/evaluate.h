@@ -31,8 +31,6 @@ inline std::vector<std::int64_t> usual_search_counts() {
 }
 
 struct EvaluateRequest {
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/evaluate.def"
   std::string command_line;  // for provenance
 };

@@ -17,10 +17,12 @@
 #include "graph/inputs.h"
 #include "graph/plan_document.h"
 #include "study/flows/compile.h"
+#include "study/flows/effort.h"
 #include "study/flows/network_choice.h"
 #include "study/flows/network_layouts.h"
 #include "study/flows/user_function.h"
 #include "study/inputs/request.h"
+#include "study/inputs/settings.h"
 
 namespace graft::study {
 namespace {
@@ -41,26 +43,6 @@ std::string kernel_folder(std::size_t kernel, const codegen::Workload& workload)
   return fmt::format("kernels/{:03}-{}", kernel, short_name(workload.text()));
 }
 
-base::Document shapes_document(const graph::Shapes& shapes) {
-  base::Document out = base::Document::map();
-  for (const auto& [name, shape] : shapes) {
-    base::Document extents = base::Document::list();
-    for (const std::int64_t extent : shape) extents.push(extent);
-    out.set(name, std::move(extents));
-  }
-  return out;
-}
-
-base::Document constants_document(const graph::Numbers& constants) {
-  base::Document out = base::Document::map();
-  for (const auto& [name, numbers] : constants) {
-    base::Document all = base::Document::list();
-    for (const double number : numbers) all.push(number);
-    out.set(name, std::move(all));
-  }
-  return out;
-}
-
 // MB of constants between two calls of a kernel. Schedules may prepare more than the model has: Winograd's largest
 // transforms make four times as many.
 double constants_between_calls(const graph::Plan& plan) {
@@ -75,23 +57,6 @@ NetworkKernel kernel_of(const graph::Plan::Kernel& kernel) {
   return {kernel.workload, kernel.calls, kernel.label, {}, {}, 0, {}, "", kernel.foreign, {}};
 }
 
-KnownAnswer known_of(const TuneResult& result, const TuneRequest& request) {
-  const Answer& answer = *result.answer;
-  const base::Document context = context_of(request.command_line);
-  return {request.platform.name,
-          platform_hash(request.platform),
-          result.source,
-          answer.candidate,
-          answer.program_hash,
-          answer.pipeline,
-          answer.measurement,
-          std::int64_t(result.trials.size()),
-          context.at("date").as_string(),
-          context.at("graft").as_string(),
-          context.at("host").at("cpu").as_string(),
-          request.timing.constants_mb > 0};
-}
-
 void take(const TuneResult& result, const TuneRequest& request, NetworkKernel& kernel) {
   kernel.trials = std::int64_t(result.trials.size());
   kernel.run = result.known_since.empty() ? result.folder : std::filesystem::path();
@@ -103,7 +68,7 @@ void take(const TuneResult& result, const TuneRequest& request, NetworkKernel& k
       break;
     }
   }
-  if (result.answer) kernel.answer = known_of(result, request);
+  if (result.answer) kernel.answer = known_answer(result, request);
 }
 
 double sum_of(const std::vector<NetworkKernel>& kernels) {
@@ -387,13 +352,6 @@ std::optional<double> NetworkKernel::seconds() const {
   return foreign ? std::optional(foreign_seconds.value_or(0)) : std::nullopt;
 }
 
-codegen::DType storage_named(std::string_view name) {
-  const std::optional<codegen::DType> type = codegen::dtype_of(name);
-  if (!type || codegen::computed_in(*type) != codegen::DType::f32)
-    throw base::UserError("storage", fmt::format("'{}' is not f32, f16 or bf16", name));
-  return *type;
-}
-
 Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target) {
   const std::string place = model.string();
   graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
@@ -410,7 +368,9 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
                                                      short_name(request.each.platform.name));
 }
 
-TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor) {
+TunedNetwork tune_network(const NetworkRequest& asked, base::Monitor& monitor) {
+  check_settings(asked);
+  const NetworkRequest request = with_effort(asked);
   const base::Deadline deadline(request.budget_seconds);
   const base::Stopwatch watch;
   const tasks::Platform& platform = request.each.platform;
@@ -494,16 +454,9 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   out.folder = folder;
   out.model = document.at("model").as_string();
   out.model_hash = document.at("model_hash").as_string();
-  for (const auto& [name, extents] : document.at("shapes").as_map())
-    for (graph::Shape& shape = out.options.shapes[name]; const base::Document& extent : extents.as_list())
-      shape.push_back(extent.as_integer());
-  for (const auto& [name, numbers] : document.at("constants").as_map())
-    for (std::vector<double>& all = out.options.constants[name]; const base::Document& number : numbers.as_list())
-      all.push_back(number.as_number());
-  if (const base::Document* const functions = document.find("functions"))
-    for (const base::Document& each : functions->as_list()) out.options.functions.push_back(each.as_string());
-  if (const base::Document* const storage = document.find("storage"))
-    out.options.storage = storage_named(storage->as_string());
+  for (const Setting& option : settings_of(out.options, {})) {
+    if (const base::Document* const value = document.find(option.key)) option.set(*value);
+  }
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
   if (const base::Document* const fused = document.find("fused"))
     for (const base::Document& value : fused->as_list()) out.fused.insert(int(value.as_integer()));
@@ -562,20 +515,11 @@ base::Document to_document(const TunedNetwork& network) {
     kernels.push(std::move(each));
   }
   base::Document out = base::Document::map();
-  out.set("kind", "network")
-      .set("model", network.model.string())
-      .set("model_hash", network.model_hash)
-      .set("shapes", shapes_document(network.options.shapes))
-      .set("constants", constants_document(network.options.constants))
-      .set("platform", network.platform.name)
-      .set("source", network.platform.device->source());
-  if (!network.options.functions.empty()) {
-    base::Document functions = base::Document::list();
-    for (const std::string& each : network.options.functions) functions.push(each);
-    out.set("functions", std::move(functions));
-  }
-  if (network.options.storage != codegen::DType::f32)
-    out.set("storage", std::string(codegen::name_of(network.options.storage)));
+  out.set("kind", "network").set("model", network.model.string()).set("model_hash", network.model_hash);
+  NetworkOptions options = network.options;
+  for (const Setting& option : settings_of(options, {}))
+    if (option.decides == Decides::result || !option.is_usual()) out.set(option.key, option.value());
+  out.set("platform", network.platform.name).set("source", network.platform.device->source());
   if (std::isfinite(network.seconds)) out.set("seconds", network.seconds);
   if (network.in_place_seconds) out.set("in_place_seconds", *network.in_place_seconds);
   if (!network.spent.empty()) {

@@ -45,28 +45,17 @@ struct NetworkKernel {
 
 // What a model's file leaves open, and how its numbers are stored.
 struct NetworkOptions {
-  graph::Shapes shapes;      // of inputs (graph/onnx.h)
-  graph::Numbers constants;  // inputs that are always the same, such as a sampling rate
-  // How numbers of single precision between kernels, and weights, are stored: f16 and bf16 take half of the memory and
-  // are rounded where they are stored; sums stay in f32, inputs and outputs as they are.
-  codegen::DType storage = codegen::DType::f32;
-  // What computes nodes in place of graft, each "Operation=function:FILE" (user_function.h).
-  std::vector<std::string> functions = {};
+#include "study/inputs/settings/network_options.def"
   bool operator==(const NetworkOptions&) const = default;
 };
 
-// f32, f16 or bf16. UserError for other names.
-codegen::DType storage_named(std::string_view name);
-
 struct NetworkRequest {
   std::filesystem::path model;  // ONNX
-  NetworkOptions options;
-  // What the searches of all kernels have in common: platform, settings, library. Its `workload` is not used, `out` is
-  // the network's folder, and `trials`, the budget and `stop_after` are of a single kernel: upper bounds.
+#include "study/inputs/settings/network.def"
+  // What the searches of all kernels have in common: platform, settings, library. Its `workload`, `trials` and budget
+  // are not used, `out` is the network's folder, `stop_after` is of a single kernel, and `rebuild` at most as `effort`
+  // says.
   TuneRequest each;
-  std::int64_t trials_by_kernel = 64;  // on average; in total this times the number of kernels in all their forms
-  std::int64_t trials = 0;             // in total, if above 0
-  double budget_seconds = 0;           // of wall time in total, building and checking included; 0: none
   // Called after each round with the kernels, which have no answers yet, and how their searches are.
   std::function<void(const std::vector<NetworkKernel>&, const std::vector<SearchState>&)> watch;
 };

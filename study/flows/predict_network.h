@@ -17,11 +17,8 @@ namespace graft::study {
 
 struct PredictNetworkRequest {
   std::filesystem::path model;  // ONNX
-  NetworkOptions options;
   tasks::Platform platform;
-  std::filesystem::path library;            // of answers, those of this platform; "": none
-  std::vector<std::filesystem::path> from;  // folders of tuned networks and runs on this platform
-  std::uint64_t seed = 1;                   // of the draws that the interval is made of
+#include "study/inputs/settings/predict_network.def"
 };
 
 // A median, and the ends of the central 90 % interval.

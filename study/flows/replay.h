@@ -21,8 +21,6 @@ namespace graft::study {
 struct ReplayRequest {
   std::filesystem::path data;                // a dataset; a model that was trained on it knows the answers
   std::vector<codegen::Workload> workloads;  // none: all of the dataset
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/replay.def"
 };
 

@@ -22,8 +22,6 @@ namespace graft::study {
 
 struct TrainRequest {
   std::filesystem::path out;  // the model's file; checkpoints are kept in <out>.checkpoints until it is there
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/train.def"
   std::string command_line;  // for provenance
 };

@@ -158,16 +158,6 @@ bool is_cold(const TuneRequest& request) {
   return request.timing.constants_mb > 0;
 }
 
-void record(const TuneRequest& request, const TuneResult& result) {
-  const base::Document context = context_of(request.command_line);
-  const Answer& answer = *result.answer;
-  Library(request.library)
-      .record({request.platform.name, platform_hash(request.platform), result.source, answer.candidate,
-               answer.program_hash, answer.pipeline, answer.measurement, std::int64_t(result.trials.size()),
-               context.at("date").as_string(), context.at("graft").as_string(),
-               context.at("host").at("cpu").as_string(), is_cold(request)});
-}
-
 base::Document best_document(const TuneResult& result) {
   if (!result.answer) return {};
   base::Document out = to_document(*result.answer);
@@ -204,6 +194,23 @@ base::Document time_document(const search::TimeSpent& spent) {
 }
 
 }  // namespace
+
+KnownAnswer known_answer(const TuneResult& result, const TuneRequest& request) {
+  const Answer& answer = *result.answer;
+  const base::Document context = context_of(request.command_line);
+  return {request.platform.name,
+          platform_hash(request.platform),
+          result.source,
+          answer.candidate,
+          answer.program_hash,
+          answer.pipeline,
+          answer.measurement,
+          std::int64_t(result.trials.size()),
+          context.at("date").as_string(),
+          context.at("graft").as_string(),
+          context.at("host").at("cpu").as_string(),
+          is_cold(request)};
+}
 
 std::string settings_hash(const TuneRequest& request) {
   Request settings("tune");
@@ -413,7 +420,8 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor, double par
   base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
   for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
   base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
-  if (result.complete && result.answer && !request.library.empty()) record(request, result);
+  if (result.complete && result.answer && !request.library.empty())
+    Library(request.library).record(known_answer(result, request));
   return result;
 }
 

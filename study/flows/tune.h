@@ -31,8 +31,6 @@ struct TuneRequest {
   codegen::Workload workload;
   tasks::Platform platform;
   std::vector<codegen::Candidate> start = {};  // measured first
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/tune.def"
   std::string command_line;          // for provenance
   codegen::InputSource inputs = {};  // of the programs that are checked and timed
@@ -74,6 +72,9 @@ TuneResult tune(const TuneRequest& request, SearchResources& resources, base::Mo
 std::string why_bytes_are_slow(const codegen::Workload& workload, const codegen::Target& target);
 // A hash of all settings that decide what is searched.
 std::string settings_hash(const TuneRequest& request);
+
+// A result's answer, of which there is one, as a library keeps it.
+struct KnownAnswer known_answer(const TuneResult& result, const TuneRequest& request);
 
 // The library's answer alone, if there is one that tune would return.
 std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor& monitor);

@@ -171,14 +171,14 @@ std::string folder_name(const codegen::ParameterSpace& space, const OwnRequest& 
 // What belongs to schedules.
 void check(const OwnRequest& request) {
   check_settings(request.search);
-  const TuneRequest usual;
   const TuneRequest& search = request.search;
   const auto refuse = [](bool given, const char* field) {
     if (given) throw FieldError(field, "does not go with a command");
   };
   if (search.again && search.library.empty()) throw FieldError("again", "goes with `library`");
   refuse(!search.start.empty(), "start");
-  refuse(!search.space.file.empty(), "space");
+  SpaceSource space = search.space;
+  for (const Setting& setting : settings_of(space)) refuse(!setting.is_usual(), setting.key.c_str());
 }
 
 // A folder is named for each device.
@@ -244,16 +244,15 @@ fs::path folder_of(const OwnRequest& request, const codegen::ParameterSpace& spa
 
 // What is measured, and how: results of two such commands can be compared. Equal devices have a name in place of it.
 void put_command(const OwnRequest& request, Request& identity) {
-  const tasks::Command& command = request.command;
+  tasks::Command command = request.command;
+  const Settings settings = settings_of(command);
   if (request.runs.empty()) identity.set("run", command.run);
-  for (const auto& [key, text] :
-       {std::pair("build", &command.build), std::pair("time", &command.time), std::pair("maximize", &command.maximize),
-        std::pair("minimize", &command.minimize), std::pair("check", &command.check)}) {
-    if (!text->empty()) identity.set(key, *text);
+  // In the order of the answers that libraries hold.
+  for (const char* const key : {"build", "time", "maximize", "minimize", "check", "also", "shell", "persistent"}) {
+    const Setting& setting = *setting_of(settings, key);
+    if (setting.is_usual()) continue;
+    identity.set(key, setting.value().is_list() ? base::join(command.also, ", ") : setting.value());
   }
-  if (!command.also.empty()) identity.set("also", base::join(command.also, ", "));
-  if (command.shell) identity.set("shell", true);
-  if (command.persistent) identity.set("persistent", true);
 }
 
 // What an answer in a library is for.

@@ -32,12 +32,11 @@ struct OwnKnowledge {
 
 struct OwnRequest {
   std::filesystem::path space;  // file (datasets/formats/parameter_spaces.h)
-  tasks::Command command;
+#include "study/inputs/settings/own.def"
   std::string device;  // names what the command runs on; "": this machine
   // Devices of that name, equal ones, that measure side by side: each runs `command` with its own `run`. They may be
   // others when the search continues. Empty: one, with the command as it is.
   std::vector<std::string> runs = {};
-  std::vector<std::filesystem::path> from;
   // The settings of the search: all but those of schedules. Its usual batch is own_batch, since a command takes longer
   // than what chooses its parameters.
   TuneRequest search;

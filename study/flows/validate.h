@@ -25,8 +25,6 @@ struct ValidateRequest {
   std::vector<tasks::Platform> platforms;  // native ones: the code that is measured and modelled
   std::vector<codegen::Workload> workloads;
   std::filesystem::path out;  // the folder of the measurements
-#define GRAFT_SETTING GRAFT_FIELD
-#define GRAFT_PART GRAFT_FIELD_PART
 #include "study/inputs/settings/validate.def"
   std::string command_line;  // for provenance
 };

@@ -18,7 +18,6 @@ std::vector<datasets::Dataset> read_datasets(const std::vector<std::string>& fil
 
 struct DataSource {
   std::vector<std::string> files;
-#define GRAFT_SETTING GRAFT_FIELD
 #include "study/inputs/settings/data.def"
 
   // The files' chosen rows, drawn by the seed. FieldError for workloads and sketches without rows; Stopped as

@@ -17,7 +17,6 @@ namespace graft::study {
 // model "": trees if the learner can have them, no other setting implies a network and the data are not tables, else an
 // MLP.
 struct ModelChoice {
-#define GRAFT_SETTING GRAFT_FIELD
 #include "study/inputs/settings/model_choice.def"
   ModelChoice() = default;
   explicit ModelChoice(std::string kind) : model(std::move(kind)) {}

@@ -68,7 +68,6 @@ class Request {
 
 // How long a candidate is timed, in the units of requests.
 struct Timing {
-#define GRAFT_SETTING GRAFT_FIELD
 #include "study/inputs/settings/timing.def"
   tasks::MeasureSettings settings(double abort_factor, int threads) const;
 };

@@ -33,6 +33,21 @@ base::Document list_of(const Values& values) {
   return list;
 }
 
+template <class Numbers>
+base::Document map_of(const std::map<std::string, Numbers>& lists) {
+  base::Document map = base::Document::map();
+  for (const auto& [name, numbers] : lists) map.set(name, list_of(numbers));
+  return map;
+}
+
+void append(const base::Document& number, std::vector<std::int64_t>& numbers) {
+  numbers.push_back(number.as_integer());
+}
+
+void append(const base::Document& number, std::vector<double>& numbers) {
+  numbers.push_back(number.as_number());
+}
+
 std::string words_of(const base::Document& list) {
   std::vector<std::string> words;
   for (const base::Document& each : list.as_list())
@@ -60,6 +75,8 @@ base::Document Setting::value() const {
                                [](const std::vector<std::string>* at) { return list_of(*at); },
                                [](const std::vector<std::int64_t>* at) { return list_of(*at); },
                                [](const std::vector<std::filesystem::path>* at) { return list_of(*at); },
+                               [](const std::map<std::string, std::vector<std::int64_t>>* at) { return map_of(*at); },
+                               [](const std::map<std::string, std::vector<double>>* at) { return map_of(*at); },
                                [](const auto* at) -> base::Document { return *at; }},
                     place);
 }
@@ -69,7 +86,11 @@ std::optional<std::string> Setting::fault(const base::Document& value, double in
     for (const base::Document& each : value.as_list()) {
       if (auto why = fault(each, in_unit)) return why;
     }
-    return std::nullopt;
+  }
+  if (value.is_map()) {
+    for (const auto& [name, each] : value.as_map()) {
+      if (auto why = fault(each, in_unit)) return fmt::format("'{}' {}", name, *why);
+    }
   }
   if (!value.is_number()) return std::nullopt;
   const double number = value.as_number(), lowest = least / in_unit, highest = most / in_unit;
@@ -88,7 +109,13 @@ void Setting::take(const base::Document& value) const {
                  [&](std::filesystem::path* to) { *to = value.as_string(); },
                  [&](std::vector<std::int64_t>* to) {
                    to->clear();
-                   for (const base::Document& each : value.as_list()) to->push_back(each.as_integer());
+                   for (const base::Document& each : value.as_list()) append(each, *to);
+                 },
+                 [&]<class Numbers>(std::map<std::string, Numbers>* to) {
+                   to->clear();
+                   for (const auto& [name, list] : value.as_map())
+                     for (Numbers& numbers = (*to)[name]; const base::Document& each : list.as_list())
+                       append(each, numbers);
                  },
                  [&](auto* to) {
                    to->clear();

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,13 +51,15 @@ struct About {
   std::string flag = {};     // without dashes; "": the key
   std::string keyword = {};  // in calls; "": the key
   double unit = 1;           // of the keyword's value, in that of the field
+  bool repeats = false;      // of texts: the flag is given for each, which may have commas
   std::string help = {};
 };
 
 struct Setting : About {
-  using Place =
-      std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*, std::filesystem::path*,
-                   std::vector<std::string>*, std::vector<std::int64_t>*, std::vector<std::filesystem::path>*, Named>;
+  using Place = std::variant<bool*, int*, std::int64_t*, std::uint64_t*, double*, std::string*, std::filesystem::path*,
+                             std::vector<std::string>*, std::vector<std::int64_t>*, std::vector<std::filesystem::path>*,
+                             std::map<std::string, std::vector<std::int64_t>>*,
+                             std::map<std::string, std::vector<double>>*, Named>;
   std::string key;       // of errors and experiments
   Place place;           // in the request, which must outlive this
   base::Document usual;  // the default
@@ -114,6 +117,6 @@ Setting make_setting(std::string key, Value& value, Value usual, About about) {
 
 }  // namespace graft::study
 
-// How a request declares the fields of its table.
-#define GRAFT_FIELD(type, field, standard, ...) type field = standard;
-#define GRAFT_FIELD_PART(type, field, standard) type field = standard;
+// How requests declare the fields of their tables; settings.cpp makes Settings of the same.
+#define GRAFT_SETTING(type, field, standard, ...) type field = standard;
+#define GRAFT_PART(type, field, standard) type field = standard;

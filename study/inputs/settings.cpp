@@ -12,6 +12,18 @@
 #include "meta/methods/methods.h"
 #include "search/comparison.h"
 #include "search/explorer.h"
+#include "study/flows/adapt.h"
+#include "study/flows/collect.h"
+#include "study/flows/compare.h"
+#include "study/flows/compile_network.h"
+#include "study/flows/evaluate.h"
+#include "study/flows/network.h"
+#include "study/flows/predict_network.h"
+#include "study/flows/replay.h"
+#include "study/flows/train.h"
+#include "study/flows/tune.h"
+#include "study/flows/tune_own.h"
+#include "study/flows/validate.h"
 
 namespace graft::study {
 
@@ -35,6 +47,16 @@ struct NamesOf<std::optional<codegen::Layouts>> {
     if (name == "free") return codegen::Layouts::free;
     if (name == "given") return codegen::Layouts::given;
     throw base::UserError(fmt::format("'{}' is not given, free or default", name));
+  }
+};
+// How numbers of single precision are stored.
+template <>
+struct NamesOf<codegen::DType> {
+  static std::string_view name(codegen::DType value) { return codegen::name_of(value); }
+  static codegen::DType named(std::string_view name) {
+    const std::optional<codegen::DType> type = codegen::dtype_of(name);
+    if (type && codegen::computed_in(*type) == codegen::DType::f32) return *type;
+    throw base::UserError(fmt::format("'{}' is not f32, f16 or bf16", name));
   }
 };
 template <>
@@ -125,45 +147,83 @@ Settings settings_of(SpaceSource& space, const SpaceSource& usual) {
                             "its kernels, inputs and outputs stay as they are; default: given, of a network free"})};
 }
 
-#define GRAFT_ROW(type, field, standard, ...) \
+#undef GRAFT_SETTING
+#undef GRAFT_PART
+#define GRAFT_SETTING(type, field, standard, ...) \
   all.push_back(make_setting(#field, request.field, usual.field, About{__VA_ARGS__}));
-#define GRAFT_ROWS(type, field, standard) append(all, settings_of(request.field, usual.field));
+#define GRAFT_PART(type, field, standard) append(all, settings_of(request.field, usual.field));
 
 Settings settings_of(Timing& request, const Timing& usual) {
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
 #include "study/inputs/settings/timing.def"
   return all;
 }
 
 Settings settings_of(DataSource& request, const DataSource& usual) {
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
 #include "study/inputs/settings/data.def"
   return all;
 }
 
 Settings settings_of(ModelChoice& request, const ModelChoice& usual) {
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
 #include "study/inputs/settings/model_choice.def"
+  return all;
+}
+
+Settings settings_of(NetworkOptions& request, const NetworkOptions& usual) {
+  Settings all;
+#include "study/inputs/settings/network_options.def"
+  return all;
+}
+
+Settings settings_of(tasks::Command& request, const tasks::Command& usual) {
+  Settings all;
+#include "study/inputs/settings/command.def"
   return all;
 }
 
 Settings settings_of(TuneRequest& request) {
   static const TuneRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/tune.def"
+  return all;
+}
+
+Settings settings_of(NetworkRequest& request) {
+  static const NetworkRequest usual;
+  Settings all;
+#include "study/inputs/settings/network.def"
+  for (Setting& setting : settings_of(request.each)) {
+    if (setting_of(all, setting.key) == nullptr) all.push_back(std::move(setting));
+  }
+  return all;
+}
+
+Settings settings_of(PredictNetworkRequest& request) {
+  static const PredictNetworkRequest usual;
+  Settings all;
+#include "study/inputs/settings/predict_network.def"
+  return all;
+}
+
+Settings settings_of(RunNetworkRequest& request) {
+  static const RunNetworkRequest usual;
+  Settings all;
+#include "study/inputs/settings/run_network.def"
+  return all;
+}
+
+Settings settings_of(OwnRequest& request) {
+  static const OwnRequest usual;
+  Settings all;
+#include "study/inputs/settings/own.def"
   return all;
 }
 
 Settings settings_of(ReplayRequest& request) {
   static const ReplayRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/replay.def"
   return all;
 }
@@ -171,8 +231,6 @@ Settings settings_of(ReplayRequest& request) {
 Settings settings_of(AdaptRequest& request) {
   static const AdaptRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/adapt.def"
   return all;
 }
@@ -180,8 +238,6 @@ Settings settings_of(AdaptRequest& request) {
 Settings settings_of(CollectRequest& request) {
   static const CollectRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/collect.def"
   return all;
 }
@@ -189,8 +245,6 @@ Settings settings_of(CollectRequest& request) {
 Settings settings_of(TrainRequest& request) {
   static const TrainRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/train.def"
   return all;
 }
@@ -198,8 +252,6 @@ Settings settings_of(TrainRequest& request) {
 Settings settings_of(EvaluateRequest& request) {
   static const EvaluateRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/evaluate.def"
   return all;
 }
@@ -207,8 +259,6 @@ Settings settings_of(EvaluateRequest& request) {
 Settings settings_of(ValidateRequest& request) {
   static const ValidateRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
-#define GRAFT_PART GRAFT_ROWS
 #include "study/inputs/settings/validate.def"
   return all;
 }
@@ -216,13 +266,16 @@ Settings settings_of(ValidateRequest& request) {
 Settings settings_of(CompareRequest& request) {
   static const CompareRequest usual;
   Settings all;
-#define GRAFT_SETTING GRAFT_ROW
 #include "study/inputs/settings/compare.def"
   return all;
 }
 
 const std::vector<SettledCall>& settled_calls() {
   static TuneRequest tune;
+  static NetworkRequest network;
+  static PredictNetworkRequest predict;
+  static RunNetworkRequest run;
+  static OwnRequest own;
   static ReplayRequest replay;
   static AdaptRequest adapt;
   static CollectRequest collect;
@@ -231,6 +284,10 @@ const std::vector<SettledCall>& settled_calls() {
   static ValidateRequest validate;
   static CompareRequest compare;
   static const std::vector<SettledCall> all = {{"tune", settings_of(tune), true},
+                                               {"tune_network", settings_of(network), false},
+                                               {"tune SPACE", settings_of(own), false},
+                                               {"predict", settings_of(predict), false},
+                                               {"run", settings_of(run), false},
                                                {"replay", settings_of(replay), false},
                                                {"adapt", settings_of(adapt), false},
                                                {"collect", settings_of(collect), true},

@@ -1,5 +1,5 @@
-// The settings of every request, as values (study/inputs/setting.h): made of the tables study/inputs/settings/*.def, which also
-// declare the requests' fields.
+// The settings of every request, as values (study/inputs/setting.h): made of the tables study/inputs/settings/*.def,
+// which also declare the requests' fields.
 #pragma once
 
 #include <string>
@@ -7,33 +7,36 @@
 #include <vector>
 
 #include "search/selection.h"
-#include "study/flows/adapt.h"
-#include "study/flows/collect.h"
-#include "study/flows/compare.h"
-#include "study/flows/evaluate.h"
-#include "study/flows/replay.h"
+#include "study/inputs/data.h"
+#include "study/inputs/model_choice.h"
+#include "study/inputs/request.h"
 #include "study/inputs/setting.h"
-#include "study/flows/train.h"
-#include "study/flows/tune.h"
-#include "study/flows/validate.h"
+#include "study/inputs/space.h"
+#include "tasks/command.h"
 
 namespace graft::study {
 
 // They refer to the request.
-Settings settings_of(TuneRequest& request);
-Settings settings_of(ReplayRequest& request);
-Settings settings_of(AdaptRequest& request);
-Settings settings_of(CollectRequest& request);
-Settings settings_of(TrainRequest& request);
-Settings settings_of(EvaluateRequest& request);
-Settings settings_of(ValidateRequest& request);
-Settings settings_of(CompareRequest& request);
+Settings settings_of(struct TuneRequest& request);
+Settings settings_of(struct NetworkRequest& request);  // those of each kernel's search, too
+Settings settings_of(struct PredictNetworkRequest& request);
+Settings settings_of(struct RunNetworkRequest& request);
+Settings settings_of(struct OwnRequest& request);  // without those of searches
+Settings settings_of(struct ReplayRequest& request);
+Settings settings_of(struct AdaptRequest& request);
+Settings settings_of(struct CollectRequest& request);
+Settings settings_of(struct TrainRequest& request);
+Settings settings_of(struct EvaluateRequest& request);
+Settings settings_of(struct ValidateRequest& request);
+Settings settings_of(struct CompareRequest& request);
 // Parts of several requests; `usual`: the part's defaults.
 Settings settings_of(Timing& timing, const Timing& usual = {});
 Settings settings_of(SpaceSource& space, const SpaceSource& usual = {});
 Settings settings_of(search::SelectionSettings& selection, const search::SelectionSettings& usual = {});
 Settings settings_of(DataSource& data, const DataSource& usual = {});
 Settings settings_of(ModelChoice& choice, const ModelChoice& usual = ModelChoice());
+Settings settings_of(struct NetworkOptions& options, const NetworkOptions& usual);
+Settings settings_of(tasks::Command& command, const tasks::Command& usual = {});
 
 // FieldError for the first setting of the request that is beyond its range.
 template <class Request>

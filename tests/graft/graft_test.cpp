@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <limits>
 #include <thread>
 #include <tuple>
 
+#include "base/files.h"
+#include "base/process.h"
 #include "tests/base/support.h"
 
 namespace graft {
@@ -188,6 +191,14 @@ TEST(Graft, SettingsAreGivenByFieldOrByKeyword) {
   EXPECT_EQ(usual("evaluate", "shots"), Value(EvaluateSettings().shots));
   EXPECT_EQ(usual("evaluate", "draws"), Value(EvaluateSettings().draws));
   EXPECT_EQ(usual("evaluate", "regime"), Value(EvaluateSettings().regime));
+  const NetworkSettings network_usual;
+  EXPECT_EQ(usual("tune_network", "shapes"), Value(network_usual.shapes));
+  EXPECT_EQ(usual("tune_network", "constants"), Value(network_usual.constants));
+  EXPECT_EQ(usual("tune_network", "storage"), Value(network_usual.storage));
+  EXPECT_EQ(usual("tune_network", "effort"), Value(network_usual.effort));
+  EXPECT_EQ(usual("tune_network", "trials"), Value(network_usual.trials));
+  EXPECT_EQ(usual("tune_network", "trials_by_kernel"), Value(network_usual.trials_by_kernel));
+  EXPECT_EQ(usual("tune_network", "budget_seconds"), Value(network_usual.budget_seconds));
   EXPECT_EQ(error_of([] { settings_of("tun"); }).first, Error::Kind::mistake);
 
   const base::Folder folder;
@@ -205,6 +216,64 @@ TEST(Graft, SettingsAreGivenByFieldOrByKeyword) {
             "repetition_seconds: must be at least 1e-06, got 1e-09");
   settings.more = {{"batch", "many"}};
   EXPECT_NE(error_of([&] { tune(small, Platform(modelled), settings); }).second.find("batch: "), std::string::npos);
+}
+
+// An ONNX file: y = max(x, 0) of 2 rows of an open number of columns.
+std::string relu_file() {
+  const auto number = [](int field, int value) { return std::string{char(field << 3), char(value)}; };
+  const auto part = [](int field, const std::string& content) {
+    return std::string{char(field << 3 | 2), char(content.size())} + content;
+  };
+  const std::string shape = part(1, number(1, 2)) + part(1, part(2, "columns"));
+  const std::string input = part(1, "x") + part(2, part(1, number(1, 1) + part(2, shape)));
+  const std::string node = part(1, "x") + part(2, "y") + part(4, "Relu");
+  return number(1, 8) + part(7, part(1, node) + part(11, input) + part(12, part(1, "y"))) + part(8, number(2, 17));
+}
+
+// Ended by its budget, the program's search goes on from Python where the module is there, from here, and back.
+TEST(Graft, ASearchOfANetworkGoesOnThroughEveryDoor) {
+  const base::Folder folder;
+  const std::filesystem::path model = folder / "relu.onnx", run = folder / "run";
+  base::replace_file(model, relu_file());
+  const auto program = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{GRAFT_PROGRAM, "tune",   model,   "--shape", "columns=3",
+                                   "--platform",  modelled, "--out", run};
+    words.insert(words.end(), {"--effort", "quick", "--quiet", "--json"});
+    words.insert(words.end(), more.begin(), more.end());
+    const base::Finished finished = base::run_process(words, std::chrono::minutes(2));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.out;
+  };
+  const std::filesystem::path file = run / "network.json";
+  program({"--budget", "0.01s"});
+  EXPECT_EQ(base::read_file(file).find("\"finished\""), std::string::npos);
+  const std::string modules = GRAFT_PYTHON_MODULES;
+  if (!modules.empty()) {
+    const std::string call =
+        "import sys, graft; graft.tune_network(sys.argv[1], sys.argv[2], shapes={'columns': [3]}, "
+        "effort='quick', out=sys.argv[3])";
+    const base::Finished finished =
+        base::run_process({"/usr/bin/env", "PYTHONPATH=" + modules, GRAFT_PYTHON, "-c", call, model, modelled, run},
+                          std::chrono::minutes(2));
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    EXPECT_NE(base::read_file(file).find("\"finished\""), std::string::npos);
+  }
+  NetworkSettings settings;
+  settings.shapes = {{"columns", {3}}};
+  settings.out = run;
+  settings.effort = "quick";
+  settings.trials = 20;
+  const TunedNetwork tuned = tune_network(model, Platform(modelled), settings);
+  EXPECT_TRUE(tuned.complete);
+  ASSERT_EQ(tuned.kernels.size(), 1u);
+  EXPECT_EQ(tuned.kernels[0].trials, 20);
+  // The same, and less, is there already, whoever asks.
+  const std::string before = base::read_file(file);
+  program({"--trials", "20"});
+  program({});
+  settings.trials = 0;
+  EXPECT_EQ(tune_network(model, Platform(modelled), settings).seconds, tuned.seconds);
+  EXPECT_EQ(base::read_file(file), before);
 }
 
 TEST(Graft, AStopLeavesAnAnswerOrSaysThatThereIsNone) {

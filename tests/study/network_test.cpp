@@ -14,6 +14,7 @@
 #include "graph/layouts.h"
 #include "search/run_directory.h"
 #include "study/flows/compile_network.h"
+#include "study/inputs/settings.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"
@@ -574,10 +575,14 @@ TEST(Network, IsStoredIn16Bits) {
     request.options.storage = codegen::DType::f32;
     EXPECT_THROW(tune_network(request, monitor), base::UserError);
   }
-  EXPECT_EQ(storage_named("bf16"), codegen::DType::bf16);
-  EXPECT_THROW(storage_named("f64"), base::UserError);
-  EXPECT_THROW(storage_named("i8"), base::UserError);
-  EXPECT_THROW(storage_named("half"), base::UserError);
+  NetworkOptions options;
+  const Settings settings = settings_of(options, {});
+  const Setting& storage = *setting_of(settings, "storage");
+  storage.set("bf16");
+  EXPECT_EQ(options.storage, codegen::DType::bf16);
+  EXPECT_THROW(storage.set("f64"), base::UserError);
+  EXPECT_THROW(storage.set("i8"), base::UserError);
+  EXPECT_THROW(storage.set("half"), base::UserError);
 }
 
 TEST(Network, RefusesAFolderOfAnother) {
