@@ -17,4 +17,13 @@ void refuse_for_others(study::NetworkOptions network) {
   refuse_given(study::settings_of(network, {}), "an ONNX file");
 }
 
+void declare_effort(Options& options, study::NetworkRequest& network) {
+  options.integer("trials", network.trials, 1, "candidates to measure in total; default: by --effort");
+  options.text("effort", network.effort,
+               "quick: 64 trials, ends after 32 without a gain; normal: 256 trials; thorough: 1024, ends after "
+               "256 without a gain; of a network 12, 64 and 256 for each kernel on average");
+  options.integer("stop-after", network.each.stop_after, 0,
+                  "ends after this number of trials in a row without a gain of 1 %; 0: as --effort says");
+}
+
 }  // namespace graft::cli

@@ -15,4 +15,7 @@ bool names_network(const std::string& argument);
 void declare(Options& options, study::NetworkOptions& network);
 void refuse_for_others(study::NetworkOptions network);  // UserError if one is given for what is not a network
 
+// How long a search runs, of a single workload, too: --effort, --trials and --stop-after.
+void declare_effort(Options& options, study::NetworkRequest& network);
+
 }  // namespace graft::cli

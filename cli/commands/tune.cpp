@@ -1,13 +1,11 @@
 #include "study/flows/tune.h"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "cli/commands/commands.h"
-#include "cli/effort_flags.h"
 #include "cli/flags.h"
 #include "cli/network_flags.h"
 #include "cli/own_flags.h"
@@ -16,6 +14,7 @@
 #include "cli/print/tuned.h"
 #include "cli/print/tuned_network.h"
 #include "cli/setting_flags.h"
+#include "study/flows/effort.h"
 #include "study/flows/network.h"
 #include "study/inputs/settings.h"
 
@@ -26,7 +25,6 @@ struct Flags {
   std::string workload, start, budget;
   PlatformFlags platform;
   OwnFlags own;
-  EffortFlags effort;
   study::NetworkRequest network;  // what flags set directly; its `each` also of other searches
 };
 
@@ -40,7 +38,7 @@ study::TuneRequest each_of(const Flags& flags, const Session& session) {
 
 study::TuneRequest search_of(const Flags& flags, const Session& session) {
   study::TuneRequest request = each_of(flags, session);
-  flags.effort.apply(request);
+  study::set_effort(study::effort_named(flags.network.effort), flags.network.trials, request.stop_after, request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   return request;
 }
@@ -54,13 +52,23 @@ study::TuneRequest request_of(const Flags& flags, const Session& session) {
   return request;
 }
 
+// Says why there is no answer.
+int ended(bool complete, const std::string& failure, Session& session) {
+  if (!complete) {
+    session.progress.note(interruption);
+    return interrupted;
+  }
+  if (failure.empty()) return done;
+  session.output.finish();
+  throw base::Failure(failure);
+}
+
 int tune_network(const Flags& flags, Session& session) {
   if (!flags.start.empty()) throw base::UserError("--start", "goes with a single workload");
   study::NetworkRequest request = flags.network;
   request.model = flags.workload;
   request.each = each_of(flags, session);
   request.each.platform = flags.platform.platform();
-  flags.effort.apply(request);
   if (!flags.budget.empty()) request.budget_seconds = seconds_of("--budget", flags.budget);
   request.watch = [&](const std::vector<study::NetworkKernel>& kernels,
                       const std::vector<study::SearchState>& searches) {
@@ -73,16 +81,10 @@ int tune_network(const Flags& flags, Session& session) {
   const study::TunedNetwork result = study::tune_network(request, session.progress);
   session.output.add(study::to_document(result));
   print(result, session.output);
-  if (!result.complete) {
-    session.progress.note(interruption);
-    return interrupted;
-  }
-  for (const study::NetworkKernel& kernel : result.kernels) {
-    if (kernel.has_program()) continue;
-    session.output.finish();
-    throw base::Failure(fmt::format("{}: {}", kernel.label, kernel.failure));
-  }
-  return done;
+  const auto without = std::find_if(result.kernels.begin(), result.kernels.end(),
+                                    [](const study::NetworkKernel& kernel) { return !kernel.has_program(); });
+  return ended(result.complete, without == result.kernels.end() ? "" : without->label + ": " + without->failure,
+               session);
 }
 
 // The result of a search, and what became of it.
@@ -90,13 +92,7 @@ template <class Result>
 int shown(const Result& result, Session& session) {
   session.output.add(study::to_document(result));
   print(result, session.output);
-  if (!result.complete) {
-    session.progress.note(interruption);
-    return interrupted;
-  }
-  if (result.failure.empty()) return done;
-  session.output.finish();
-  throw base::Failure(result.failure);
+  return ended(result.complete, result.failure, session);
 }
 
 int tune_own(const Flags& flags, Session& session) {
@@ -133,7 +129,7 @@ Command tune_command() {
                            "file of parameters and constraints (T1 of kernel tuners, or graft's YAML)");
         declare(options, flags->network.options);
         flags->platform.declare(options);
-        flags->effort.declare(options);
+        declare_effort(options, flags->network);
         options.text("budget", flags->budget,
                      "the search ends after this time: 90s, 10m, 1.5h; what it found is then built and checked. Of a "
                      "network: the time for everything");

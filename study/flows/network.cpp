@@ -79,7 +79,7 @@ double sum_of(const std::vector<NetworkKernel>& kernels) {
 }
 
 // A model's file may have another content under its name.
-std::string settings_of_search(const TuneRequest& each) {
+std::string search_identity(const TuneRequest& each) {
   std::uint64_t hash = base::hash_bytes(settings_hash(each));
   if (std::filesystem::is_regular_file(each.model))
     hash = base::hash_combine(hash, base::hash_bytes(file_hash(each.model)));
@@ -87,7 +87,7 @@ std::string settings_of_search(const TuneRequest& each) {
 }
 
 FinishedSearch finished_search(const NetworkRequest& request, std::int64_t trials) {
-  return {settings_of_search(request.each), trials, request.trials > 0 ? 0 : request.trials_by_kernel,
+  return {search_identity(request.each), trials, request.trials > 0 ? 0 : request.trials_by_kernel,
           request.each.rebuild};
 }
 
@@ -95,7 +95,7 @@ FinishedSearch finished_search(const NetworkRequest& request, std::int64_t trial
 bool has(const TunedNetwork& tuned, const NetworkRequest& request) {
   if (!tuned.complete || !tuned.finished || !std::isfinite(tuned.seconds) || request.each.again) return false;
   const FinishedSearch& finished = *tuned.finished;
-  if (settings_of_search(request.each) != finished.settings || request.each.rebuild > finished.rebuild) return false;
+  if (search_identity(request.each) != finished.settings || request.each.rebuild > finished.rebuild) return false;
   if (request.trials > 0) return request.trials <= finished.trials;
   if (finished.trials_by_kernel > 0) return request.trials_by_kernel <= finished.trials_by_kernel;
   return request.trials_by_kernel * std::int64_t(tuned.kernels.size()) <= finished.trials;

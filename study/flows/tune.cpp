@@ -181,18 +181,6 @@ base::Document builds_document(const std::vector<search::Build>& builds) {
   return out;
 }
 
-// Seconds in total and by part, and the number of trials measured in them (the others were recorded).
-base::Document time_document(const search::TimeSpent& spent) {
-  base::Document out = base::Document::map();
-  out.set("seconds", spent.all())
-      .set("measuring", spent.measuring)
-      .set("proposing", spent.proposing)
-      .set("learning", spent.learning)
-      .set("measured", spent.measured);
-  if (spent.measured > 0) out.set("trials_per_second", double(spent.measured) / spent.all());
-  return out;
-}
-
 }  // namespace
 
 KnownAnswer known_answer(const TuneResult& result, const TuneRequest& request) {
@@ -327,20 +315,13 @@ struct TuneSession::State {
     return in_space(request.start, space, programs);
   }
   search::TuningSettings settings(Start begin) const {
-    search::TuningSettings settings;
-    settings.explorer = request.explorer;
-    settings.selection = request.selection;
-    settings.trials = request.trials;
-    settings.batch = int(request.batch);
-    settings.seed = request.seed;
-    settings.threads = request.threads;
+    search::TuningSettings settings = settings_of_search(request);
     settings.start = std::move(begin.first);
     settings.known = std::move(begin.remembered.known);
     settings.moved = std::move(begin.remembered.moved);
     constexpr double least = 1e-3;  // 0 means none
     if (request.budget_seconds > 0) settings.budget_seconds = std::max(least, request.budget_seconds - since.seconds());
     settings.later_trials = double(rebuilt()) * trials_per_rebuilt;
-    settings.stop_after = request.stop_after;
     return settings;
   }
 };
@@ -417,9 +398,7 @@ TuneResult TuneSession::finish(bool complete, base::Monitor& monitor, double par
                                        result.folder.string())
                          : nothing_ok_text(result.trials, platform, result.folder);
   }
-  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
-  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
-  base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  keep(to_document(result), result.folder);
   if (result.complete && result.answer && !request.library.empty())
     Library(request.library).record(known_answer(result, request));
   return result;
@@ -511,27 +490,65 @@ std::int64_t TuneResult::improvements() const {
   return count;
 }
 
-base::Document to_document(const TuneResult& result) {
+search::TuningSettings settings_of_search(const TuneRequest& request) {
+  search::TuningSettings settings;
+  settings.explorer = request.explorer;
+  settings.selection = request.selection;
+  settings.trials = request.trials;
+  settings.batch = int(request.batch);
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+  settings.budget_seconds = request.budget_seconds;
+  settings.stop_after = request.stop_after;
+  return settings;
+}
+
+base::Document begun_document(const SearchResult& result, base::Document best) {
   base::Document points = base::Document::list();
   for (const auto& [trial, seconds] : result.curve) points.push(base::Document(base::Document::List{trial, seconds}));
-  base::Document out = base::Document::map();
-  out.set("workload", result.workload)
+  return base::Document::map()
+      .set("workload", result.workload)
       .set("platform", result.platform)
       .set("source", result.source)
       .set("trials", result.trials.size())
       .set("seed", std::int64_t(result.seed))
-      .set("best", best_document(result))
+      .set("best", std::move(best))
       .set("curve", std::move(points))
-      .set("statuses", status_counts(result.trials))
-      .set("improvements", result.improvements())
-      .set("time", time_document(result.time))
-      .set("builds", builds_document(result.builds))
-      .set("complete", result.complete);
+      .set("statuses", status_counts(result.trials));
+}
+
+void put_state(const SearchResult& result, base::Document& document) {
+  document.set("complete", result.complete);
   if (result.known_since.empty()) {
-    out.set("run", result.folder.string());
+    document.set("run", result.folder.string());
   } else {
-    out.set("known_since", result.known_since);
+    document.set("known_since", result.known_since);
   }
+}
+
+base::Document time_document(const search::TimeSpent& spent) {
+  return base::Document::map()
+      .set("seconds", spent.all())
+      .set("measuring", spent.measuring)
+      .set("proposing", spent.proposing)
+      .set("learning", spent.learning)
+      .set("measured", spent.measured);
+}
+
+void keep(const base::Document& result, const std::filesystem::path& folder) {
+  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
+  for (const auto& [key, value] : result.as_map()) kept.set(key, value);
+  base::replace_file(folder / "best.json", kept.to_pretty_json() + "\n");
+}
+
+base::Document to_document(const TuneResult& result) {
+  base::Document out = begun_document(result, best_document(result));
+  base::Document time = time_document(result.time);
+  if (result.time.measured > 0) time.set("trials_per_second", double(result.time.measured) / result.time.all());
+  out.set("improvements", result.improvements())
+      .set("time", std::move(time))
+      .set("builds", builds_document(result.builds));
+  put_state(result, out);
   if (result.answer && result.source == "modelled")
     out.set("modelled_seconds", result.answer->seconds()).set("check", result.answer->measurement.check);
   return out;

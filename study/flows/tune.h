@@ -36,20 +36,24 @@ struct TuneRequest {
   codegen::InputSource inputs = {};  // of the programs that are checked and timed
 };
 
-struct TuneResult {
+// What a search gives, of schedules or of a user's parameters.
+struct SearchResult {
   std::string workload, platform, source;
   std::uint64_t seed = 1;
-  std::optional<Answer> answer;
-  std::optional<double> peak_gflops;                   // of the platform, if there is an answer
   std::vector<datasets::Trial> trials;                 // all that are recorded, in order
   std::vector<std::pair<std::int64_t, double>> curve;  // search/tuning.h
-  std::vector<search::Build> builds;                   // by every pipeline
   search::TimeSpent time;                              // of this call
   std::string model;                                   // the model that guided, for people
   std::filesystem::path folder;
-  std::string known_since;            // date of the answer if it is the library's, without a search; else ""
-  bool complete = false;              // false: stopped; the same request continues it
-  std::string failure;                // why there is no answer, if the search is complete; else ""
+  std::string known_since;  // date of the answer if it is the library's, without a search; else ""
+  bool complete = false;    // false: stopped; the same request continues it
+  std::string failure;      // why there is no answer, if the search is complete; else ""
+};
+
+struct TuneResult : SearchResult {
+  std::optional<Answer> answer;
+  std::optional<double> peak_gflops;  // of the platform, if there is an answer
+  std::vector<search::Build> builds;  // by every pipeline
   std::int64_t improvements() const;  // of the best time, in the course of the search
 };
 
@@ -111,5 +115,14 @@ class TuneSession {
 
 // {"workload":...,"platform":...,"trials":...,"best":{...},"curve":[[trial,seconds],...],...}
 base::Document to_document(const TuneResult& result);
+
+// Parts of all searches: settings without what a search starts from; what documents of results begin with; their
+// "complete" and where they are; seconds in total and by part, and the number of trials measured in them.
+search::TuningSettings settings_of_search(const TuneRequest& request);
+base::Document begun_document(const SearchResult& result, base::Document best);
+void put_state(const SearchResult& result, base::Document& document);
+base::Document time_document(const search::TimeSpent& spent);
+// Writes best.json in the run's folder.
+void keep(const base::Document& result, const std::filesystem::path& folder);
 
 }  // namespace graft::study

@@ -337,15 +337,8 @@ struct OwnSession {
     return identity.set("batch", batch());
   }
   search::TuningSettings settings() const {
-    search::TuningSettings settings;
-    settings.explorer = request.search.explorer;
-    settings.selection = request.search.selection;
-    settings.trials = request.search.trials;
+    search::TuningSettings settings = settings_of_search(request.search);
     settings.batch = int(batch());
-    settings.seed = request.search.seed;
-    settings.threads = request.search.threads;
-    settings.budget_seconds = request.search.budget_seconds;
-    settings.stop_after = request.search.stop_after;
     if (has_default(parameters)) settings.start = {parameters.standard()};
     settings.moved = history.best;
     return settings;
@@ -407,14 +400,32 @@ std::vector<std::pair<std::string, double>> importance_of(OwnSession& own) {
   return out;
 }
 
+OwnResult named_result(const OwnRequest& request, const codegen::ParameterSpace& space,
+                       const tasks::Platform& platform) {
+  OwnResult result;
+  result.workload = space.workload().text();
+  result.platform = platform.name;
+  result.source = tasks::command_source;
+  result.seed = request.search.seed;
+  result.points = space.size();
+  result.combinations = space.combinations();
+  return result;
+}
+
+OwnResult::Best best_of(const OwnRequest& request, const codegen::ParameterSpace& space, std::int64_t trial,
+                        const codegen::Candidate& point, const datasets::Measurement& measurement) {
+  const double seconds = datasets::seconds_of(measurement);
+  return {trial,
+          seconds,
+          space.to_document(point),
+          tasks::command_line(request.command, space, point),
+          measurement,
+          tasks::goal_of(request.command, seconds)};
+}
+
 OwnResult result_of(OwnSession& own, bool complete) {
   const search::Tuning& tuning = own.session.tuning();
-  OwnResult result;
-  result.workload = own.parameters.workload().text();
-  result.platform = own.platform.name;
-  result.seed = own.request.search.seed;
-  result.points = own.parameters.size();
-  result.combinations = own.parameters.combinations();
+  OwnResult result = named_result(own.request, own.parameters, own.platform);
   result.trials = tuning.trials();
   result.curve = tuning.curve();
   result.time = tuning.time_spent();
@@ -424,12 +435,7 @@ OwnResult result_of(OwnSession& own, bool complete) {
   // Among all recorded trials: an earlier part of the run with more trials may have found a better one.
   const std::vector<datasets::Trial>& recorded = own.run.journal().trials();
   if (const auto best = search::best_trial(recorded, own.parameters.workload())) {
-    result.best = OwnResult::Best{best->index,
-                                  datasets::seconds_of(best->measurement),
-                                  own.parameters.to_document(best->candidate),
-                                  tasks::command_line(own.request.command, own.parameters, best->candidate),
-                                  best->measurement,
-                                  tasks::goal_of(own.request.command, datasets::seconds_of(best->measurement))};
+    result.best = best_of(own.request, own.parameters, best->index, best->candidate, best->measurement);
   }
   if (has_default(own.parameters)) {
     const std::uint64_t standard = codegen::hash(own.parameters.standard());
@@ -446,9 +452,7 @@ OwnResult result_of(OwnSession& own, bool complete) {
 
 OwnResult OwnSession::finish(bool complete, base::Monitor&) {
   OwnResult result = result_of(*this, complete);
-  base::Document kept = base::Document::map().set("schema", 1).set("kind", "tune");
-  for (const auto& [key, value] : to_document(result).as_map()) kept.set(key, value);
-  base::replace_file(result.folder / "best.json", kept.to_pretty_json() + "\n");
+  keep(to_document(result), result.folder);
   if (complete && result.best && !request.search.library.empty()) {
     const std::optional<datasets::Trial> best = search::best_trial(run.journal().trials(), parameters.workload());
     const base::Document context = context_of(request.search.command_line);
@@ -469,18 +473,8 @@ std::optional<OwnResult> known_result(const OwnRequest& request, const codegen::
       Library(request.search.library).find(space.workload(), command_hash(request, space, platform));
   const std::optional<codegen::Candidate> point = known ? space.same_point(known->candidate) : std::nullopt;
   if (!point) return std::nullopt;
-  OwnResult result;
-  result.workload = space.workload().text();
-  result.platform = platform.name;
-  result.seed = request.search.seed;
-  result.points = space.size();
-  result.combinations = space.combinations();
-  result.best = OwnResult::Best{0,
-                                datasets::seconds_of(known->measurement),
-                                space.to_document(*point),
-                                tasks::command_line(request.command, space, *point),
-                                known->measurement,
-                                tasks::goal_of(request.command, datasets::seconds_of(known->measurement))};
+  OwnResult result = named_result(request, space, platform);
+  result.best = best_of(request, space, 0, *point, known->measurement);
   result.curve = {{known->trials, result.best->seconds}};
   result.model = "none asked";
   result.known_since = known->date;
@@ -549,8 +543,7 @@ OwnResults tune_own_devices(std::vector<OwnRequest> requests, base::Monitor& mon
 }
 
 base::Document to_document(const OwnResult& result) {
-  base::Document points = base::Document::list(), importance = base::Document::list(), best;
-  for (const auto& [trial, seconds] : result.curve) points.push(base::Document(base::Document::List{trial, seconds}));
+  base::Document importance = base::Document::list(), best;
   for (const auto& [parameter, share] : result.importance) {
     base::Document entry = base::Document::map();
     importance.push(entry.set("parameter", parameter).set("share", share));
@@ -569,33 +562,12 @@ base::Document to_document(const OwnResult& result) {
       best.set("goal", std::move(document));
     }
   }
-  base::Document out = base::Document::map();
-  out.set("workload", result.workload)
-      .set("platform", result.platform)
-      .set("source", tasks::command_source)
-      .set("trials", result.trials.size())
-      .set("seed", std::int64_t(result.seed))
-      .set("best", std::move(best))
-      .set("curve", std::move(points))
-      .set("statuses", status_counts(result.trials))
-      .set("combinations", result.combinations)
-      .set("importance", std::move(importance))
-      .set("model", result.model)
-      .set("complete", result.complete);
-  if (result.known_since.empty()) {
-    out.set("run", result.folder.string());
-  } else {
-    out.set("known_since", result.known_since);
-  }
+  base::Document out = begun_document(result, std::move(best));
+  out.set("combinations", result.combinations).set("importance", std::move(importance)).set("model", result.model);
+  put_state(result, out);
   if (result.points) out.set("points", *result.points);
   if (result.standard_seconds) out.set("default_seconds", *result.standard_seconds);
-  base::Document time = base::Document::map();
-  time.set("seconds", result.time.all())
-      .set("measuring", result.time.measuring)
-      .set("proposing", result.time.proposing)
-      .set("learning", result.time.learning)
-      .set("measured", result.time.measured);
-  return out.set("time", std::move(time));
+  return out.set("time", time_document(result.time));
 }
 
 base::Document to_document(const OwnResults& results) {

@@ -43,7 +43,7 @@ struct OwnRequest {
 };
 inline constexpr std::int64_t own_batch = 4;
 
-struct OwnResult {
+struct OwnResult : SearchResult {
   struct Best {
     std::int64_t trial = 0;
     double seconds = 0;
@@ -52,24 +52,14 @@ struct OwnResult {
     datasets::Measurement measurement;
     std::optional<tasks::Goal> goal = {};  // the measure that `seconds` encodes, if it is not a time
   };
-  std::string workload, platform;
-  std::uint64_t seed = 1;
   std::optional<Best> best;
-  std::optional<double> standard_seconds;              // of the default configuration, if it was measured and is ok
-  std::optional<double> points;                        // of the space; nullopt: too many to count
-  double combinations = 0;                             // without constraints
-  std::vector<datasets::Trial> trials;                 // recorded ones included, in order
-  std::vector<std::pair<std::int64_t, double>> curve;  // search/tuning.h
+  std::optional<double> standard_seconds;  // of the default configuration, if it was measured and is ok
+  std::optional<double> points;            // of the space; nullopt: too many to count
+  double combinations = 0;                 // without constraints
   // Which share of the variance of what the model predicts over the space each parameter makes alone, largest first;
   // the rest is of parameters together (functional ANOVA, Hutter et al., ICML 2014). Where constraints connect
   // parameters, shares overlap. None without a model that knows something.
   std::vector<std::pair<std::string, double>> importance;
-  search::TimeSpent time;
-  std::string model;
-  std::filesystem::path folder;
-  bool complete = false;
-  std::string known_since;  // date of the best if it is the library's, without a search; else ""
-  std::string failure;      // why there is no best, if the search is complete; else ""
 };
 
 // Returns the library's answer, if it has one for this space and command on the device. Otherwise runs or continues the
