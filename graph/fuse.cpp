@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -40,16 +42,16 @@ constexpr std::int64_t least_rows = 4;
 struct Working {
   Part part;
   std::vector<int> nodes;
-  std::vector<int> fused = {};  // by choice
   std::shared_ptr<const codegen::Foreign> foreign = nullptr;
+  std::vector<int> parts = {};  // that it is made of, by number
+  bool is_by_choice = false;    // some of them became one by choice
 };
 
 // Parts of the graph in the making.
 class Parts {
  public:
-  Parts(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
-        const Fusions& fusions)
-      : target_(target), storage_(storage), fusions_(fusions), values_(graph.values), readers_(graph.values.size()) {
+  Parts(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage)
+      : target_(target), storage_(storage), values_(graph.values), readers_(graph.values.size()) {
     for (std::size_t v = 0; v < values_.size(); ++v) source_.push_back({int(v), 0});
     for (std::size_t n = 0; n < graph.nodes.size(); ++n) add(graph, int(n), place);
     for (const int output : graph.outputs) outputs_.insert(source_[std::size_t(output)].value);
@@ -63,6 +65,7 @@ class Parts {
     for (Groups::Source& source : source_) source = rooted(source);
     for (const int output : outputs_) in_memory(output);
     for (std::size_t p = 0; p < parts_.size(); ++p) {
+      parts_[p]->parts = {int(p)};
       for (const int value : operands(int(p))) {
         readers_[std::size_t(value)].push_back(int(p));
         if (is_part(value)) in_memory(source_[std::size_t(value)].value);
@@ -71,6 +74,22 @@ class Parts {
     }
   }
 
+  Groups made() {
+    const std::vector<std::optional<Working>> parts = parts_;
+    const std::vector<std::vector<int>> readers = readers_;
+    merge();
+    std::vector<std::optional<Working>> apart = std::move(parts_), together(parts.size());
+    if (has_choice_) {
+      parts_ = parts;
+      readers_ = readers;
+      fuses_by_choice_ = true;
+      merge();
+      together = std::move(parts_);
+    }
+    return placed(std::move(apart), std::move(together));
+  }
+
+ private:
   // Merges parts into their only readers as long as the space can take the result.
   void merge() {
     writer_.assign(source_.size(), -1);
@@ -92,33 +111,63 @@ class Parts {
     }
   }
 
-  Groups finish() {
+  // Groups of which one list has a part that the other one has elsewhere are one place, where its last one is: nothing
+  // outside of it reads what the others give.
+  Groups placed(std::vector<std::optional<Working>> apart, std::vector<std::optional<Working>> together) {
+    std::vector<int> later(apart.size());  // a later part of the same place; itself for the last one
+    std::iota(later.begin(), later.end(), 0);
+    const auto last_of = [&](int part) {
+      while (later[std::size_t(part)] != part) part = later[std::size_t(part)];
+      return part;
+    };
+    for (const auto* const list : {&apart, &together})
+      for (std::size_t p = 0; p < list->size(); ++p)
+        for (const int part : (*list)[p] ? (*list)[p]->parts : std::vector<int>()) {
+          const int one = last_of(part), other = last_of(int(p));
+          later[std::size_t(std::min(one, other))] = std::max(one, other);
+        }
+    std::vector<std::array<std::vector<std::size_t>, 2>> members(apart.size());
+    for (std::size_t p = 0; p < apart.size(); ++p) {
+      if (apart[p]) members[std::size_t(last_of(int(p)))][0].push_back(p);
+      if (together[p]) members[std::size_t(last_of(int(p)))][1].push_back(p);
+    }
     Groups result;
-    for (std::optional<Working>& working : parts_) {
-      if (!working) continue;
-      Group group;
-      const Part part =
-          working->foreign ? std::move(working->part) : as_stored(renamed(flattened(std::move(working->part))));
-      group.computation = part.computation;
-      for (std::size_t t = 0; t < part.values.size(); ++t) {
-        if (part.values[t] < 0) continue;
-        if (int(t) == part.output())
-          group.result = part.values[t];
-        else
-          group.operands.push_back(part.values[t]);
+    const auto add = [&](std::vector<std::optional<Working>>& list, const std::vector<std::size_t>& groups) {
+      std::vector<int>& numbers = result.places.back().emplace_back();
+      for (const std::size_t group : groups) {
+        numbers.push_back(int(result.groups.size()));
+        result.groups.push_back(finished(std::move(*list[group])));
       }
-      group.foreign = std::move(working->foreign);
-      group.nodes = std::move(working->nodes);
-      std::sort(group.nodes.begin(), group.nodes.end());
-      result.groups.push_back(std::move(group));
-      result.fused.push_back(std::move(working->fused));
+    };
+    for (const auto& [several, fewer] : members) {
+      if (several.empty()) continue;
+      result.places.emplace_back();
+      add(apart, several);
+      if (several.size() > 1 || fewer.size() > 1) add(together, fewer);
     }
     result.values = std::move(values_);
     result.source = std::move(source_);
     return result;
   }
 
- private:
+  Group finished(Working working) {
+    Group group;
+    const Part part =
+        working.foreign ? std::move(working.part) : as_stored(renamed(flattened(std::move(working.part))));
+    group.computation = part.computation;
+    for (std::size_t t = 0; t < part.values.size(); ++t) {
+      if (part.values[t] < 0) continue;
+      if (int(t) == part.output())
+        group.result = part.values[t];
+      else
+        group.operands.push_back(part.values[t]);
+    }
+    group.foreign = std::move(working.foreign);
+    group.nodes = std::move(working.nodes);
+    std::sort(group.nodes.begin(), group.nodes.end());
+    return group;
+  }
+
   void add(const Graph& graph, int number, std::string_view place) {
     const Node& node = graph.nodes[std::size_t(number)];
     const auto refuse = [&](const std::string& reason) {
@@ -148,7 +197,7 @@ class Parts {
                                                                      : -1);
       }
       if (result.foreign)
-        parts_.push_back(Working{std::move(part), {number}, {}, result.foreign});
+        parts_.push_back(Working{std::move(part), {number}, result.foreign});
       else if ((is_alone && part.computation.stages.size() <= most_stages) || is_schedulable(part.computation))
         parts_.push_back(Working{std::move(part), {number}});
       else
@@ -490,17 +539,15 @@ class Parts {
     return codegen::schedules_together(codegen::with_padding_stages(computation), target_);
   }
 
-  // Whether a part and its reader become one: the space can take it, and where that is a choice, it is made so. The
-  // choice is noted with the reader.
+  // Whether a part and its reader become one: the space can take it, and where that is a choice, it is made so.
   bool decide_fusion(int from, int reader, const codegen::Computation& both) {
     if (!is_schedulable(both)) return false;
-    std::vector<int>& fused = parts_[std::size_t(reader)]->fused;
-    if (!fused.empty() || !parts_[std::size_t(from)]->fused.empty() ||
+    bool& is_by_choice = parts_[std::size_t(reader)]->is_by_choice;
+    if (is_by_choice || parts_[std::size_t(from)]->is_by_choice ||
         !codegen::is_fused_by_choice(codegen::with_padding_stages(both), target_))
       return true;
-    if (!fusions_.contains(result(from))) return false;
-    fused.push_back(result(from));
-    return true;
+    has_choice_ = true;
+    return is_by_choice = fuses_by_choice_;
   }
 
   bool take(int from, int reader) {
@@ -536,16 +583,16 @@ class Parts {
     }
     Working& result = *parts_[std::size_t(reader)];
     result.part = std::move(both);
-    const std::vector<int>& nodes = parts_[std::size_t(from)]->nodes;
-    result.nodes.insert(result.nodes.end(), nodes.begin(), nodes.end());
-    const std::vector<int>& fused = parts_[std::size_t(from)]->fused;
-    result.fused.insert(result.fused.end(), fused.begin(), fused.end());
+    const Working& taken = *parts_[std::size_t(from)];
+    result.nodes.insert(result.nodes.end(), taken.nodes.begin(), taken.nodes.end());
+    result.parts.insert(result.parts.end(), taken.parts.begin(), taken.parts.end());
+    result.is_by_choice |= taken.is_by_choice;
     parts_[std::size_t(from)].reset();
   }
 
   const codegen::Target& target_;
   const codegen::DType storage_;
-  const Fusions& fusions_;
+  bool fuses_by_choice_ = false, has_choice_ = false;
   std::vector<Value> values_;
   std::vector<Groups::Source> source_;
   std::vector<std::optional<Working>> parts_;
@@ -564,11 +611,8 @@ class Parts {
 
 }  // namespace
 
-Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
-               const Fusions& fusions) {
-  Parts parts(graph, target, place, storage, fusions);
-  parts.merge();
-  Groups groups = parts.finish();
+Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
+  Groups groups = Parts(graph, target, place, storage).made();
   share_kernels(groups);
   return groups;
 }

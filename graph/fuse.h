@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <set>
 #include <string_view>
 #include <vector>
 
@@ -23,18 +22,11 @@ struct Group {
   std::shared_ptr<const codegen::Foreign> foreign = nullptr;  // what computes it, in place of the computation
 };
 
-// Optional fusions (codegen::is_fused_by_choice): the caller lists the values at which they are made, since measured
-// times decide. A value is what the one group gives to the other.
-struct Fusions {
-  bool all = false;
-  std::set<int> values;
-  bool contains(int value) const { return all || values.contains(value); }
-};
-
 struct Groups {
-  std::vector<Group> groups;  // in an order in which they can run
-  // By group: the values at which it is several groups that became one by choice.
-  std::vector<std::vector<int>> fused;
+  std::vector<Group> groups;
+  // Groups by number, in an order in which they can run. Where groups may be one (codegen::is_fused_by_choice), a place
+  // has two lists, which compute the same: the groups apart, then as one.
+  std::vector<std::vector<std::vector<int>>> places;
   // The graph's values, followed by values within nodes that become several groups, such as the steps of a recurrent
   // layer.
   std::vector<Value> values;
@@ -50,6 +42,6 @@ struct Groups {
 // factors of their sums of products; the graph's inputs and outputs stay as they are. UserError names a node that is
 // not supported.
 Groups grouped(const Graph& graph, const codegen::Target& target, std::string_view place,
-               codegen::DType storage = codegen::DType::f32, const Fusions& fusions = {});
+               codegen::DType storage = codegen::DType::f32);
 
 }  // namespace graft::graph

@@ -253,21 +253,21 @@ Samples samples_of_values(const Graph& graph, const std::map<std::string, Elemen
   return samples;
 }
 
-void add_seen(const Plan& plan, const Forms& forms, const Samples& samples,
-              std::map<std::string, codegen::Seen>& seen) {
-  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
-    for (const Forms::Form& form : forms.calls[c]) {
-      const auto [own, is_new] = seen.try_emplace(form.workload.text());
-      if (!is_new) continue;
-      for (const codegen::Tensor& tensor : form.workload.computation().tensors) {
-        const int operand = operand_of(tensor);
-        if (operand < 0) continue;
-        const int buffer = plan.calls[c].operands.at(std::size_t(operand));
-        const int value = plan.buffers[std::size_t(buffer)].value;
-        if (value >= 0 && !samples[std::size_t(value)].empty()) own->second[tensor.name] = samples[std::size_t(value)];
-      }
+std::map<std::string, codegen::Seen> seen_by_kernels(const OpenPlan& open, const Samples& samples) {
+  std::map<std::string, codegen::Seen> seen;
+  for (const Plan::Call* const call : all_calls(open.steps)) {
+    const codegen::Workload& workload = open.plan.kernels[std::size_t(call->kernel)].workload;
+    const auto [own, is_new] = seen.try_emplace(workload.text());
+    if (!is_new) continue;
+    for (const codegen::Tensor& tensor : workload.computation().tensors) {
+      const int operand = operand_of(tensor);
+      if (operand < 0) continue;
+      const int buffer = call->operands.at(std::size_t(operand));
+      const int value = open.plan.buffers[std::size_t(buffer)].value;
+      if (value >= 0 && !samples[std::size_t(value)].empty()) own->second[tensor.name] = samples[std::size_t(value)];
     }
   }
+  return seen;
 }
 
 }  // namespace graft::graph

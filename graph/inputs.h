@@ -12,8 +12,8 @@
 #include "base/monitor.h"
 #include "codegen/expression/elements.h"
 #include "codegen/expression/inputs.h"
+#include "graph/alternatives.h"
 #include "graph/graph.h"
-#include "graph/layouts.h"
 #include "graph/plan.h"
 
 namespace graft::graph {
@@ -38,7 +38,7 @@ using Samples = std::vector<std::vector<double>>;
 Samples samples_of_values(const Graph& graph, const std::map<std::string, codegen::Elements>& inputs,
                           std::string_view place, base::Monitor& monitor);
 
-// Adds what the operands of all calls' forms have, by the form's workload; of equal kernels the first call counts.
-void add_seen(const Plan& plan, const Forms& forms, const Samples& samples, std::map<std::string, codegen::Seen>& seen);
+// What the operands of the calls of all alternatives have, by workload; of equal kernels the first call counts.
+std::map<std::string, codegen::Seen> seen_by_kernels(const OpenPlan& open, const Samples& samples);
 
 }  // namespace graft::graph

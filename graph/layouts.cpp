@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -49,13 +50,6 @@ std::optional<Layout> layout_of(const Shape& value, std::int64_t block, const Sh
   return std::nullopt;
 }
 
-Shape in_blocks_shape(const Shape& shape, std::int64_t block) {
-  Shape stored = shape;
-  stored[1] /= block;
-  stored.push_back(block);
-  return stored;
-}
-
 // The tensors of a kernel's computation, by operand of its calls, then the result's; -1: it does not read the operand.
 std::vector<int> tensors_of(const Computation& computation, std::size_t operands) {
   std::vector<int> tensors(operands + 1, -1);
@@ -70,7 +64,7 @@ std::vector<int> tensors_of(const Computation& computation, std::size_t operands
 
 // For each buffer that is not a part: whether a convolution reads or writes its channels, or calls between it and a
 // convolution keep them: values that only products touch, as those of a transformer after one, gain nothing in blocks.
-std::vector<bool> channels_of_convolutions(const Plan& plan) {
+std::vector<bool> channels_of_convolutions(const Plan& plan, const std::vector<const Plan::Call*>& calls) {
   std::vector<bool> found(plan.buffers.size());
   const auto convolves = [&](const Plan::Call& call) {
     const auto& tensors = plan.kernels[std::size_t(call.kernel)].workload.computation().tensors;
@@ -88,13 +82,13 @@ std::vector<bool> channels_of_convolutions(const Plan& plan) {
     const Shape& shape = plan.buffers[buffer].shape;
     return shape.size() < 3 ? Shape() : Shape{shape[0], shape[1], std::int64_t(shape.size())};
   };
-  for (const Plan::Call& call : plan.calls)
-    if (convolves(call))
-      for (const std::size_t buffer : buffers_of(call)) found[buffer] = true;
+  for (const Plan::Call* const call : calls)
+    if (convolves(*call))
+      for (const std::size_t buffer : buffers_of(*call)) found[buffer] = true;
   for (bool changed = true; changed;) {
     changed = false;
-    for (const Plan::Call& call : plan.calls) {
-      const std::vector<std::size_t> all = buffers_of(call);
+    for (const Plan::Call* const call : calls) {
+      const std::vector<std::size_t> all = buffers_of(*call);
       for (const std::size_t from : all) {
         if (!found[from] || channels(from).empty()) continue;
         for (const std::size_t to : all)
@@ -106,11 +100,13 @@ std::vector<bool> channels_of_convolutions(const Plan& plan) {
 }
 
 // By buffer: channels side by side.
-std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& target) {
+std::vector<std::int64_t> blocks_of(const OpenPlan& open, const codegen::Target& target) {
+  const Plan& plan = open.plan;
   const std::int64_t lanes = target.lanes(4);
+  const std::vector<const Plan::Call*> calls = all_calls(open.steps);
   std::vector<std::int64_t> blocks(plan.buffers.size());
-  if (lanes < fewest_channels || plan.calls.size() > most_calls) return blocks;
-  const std::vector<bool> is_of_convolution = channels_of_convolutions(plan);
+  if (lanes < fewest_channels || calls.size() > most_calls) return blocks;
+  const std::vector<bool> is_of_convolution = channels_of_convolutions(plan, calls);
   for (std::size_t w = 0; w < plan.buffers.size(); ++w) {
     const Plan::Buffer& whole = plan.buffers[w];
     if (!is_of_convolution[w] || whole.part_of >= 0 || whole.where != Plan::Buffer::Where::arena ||
@@ -139,124 +135,9 @@ std::vector<std::int64_t> blocks_of(const Plan& plan, const codegen::Target& tar
   return blocks;
 }
 
-Forms::Form given_form(const Plan& plan, const Plan::Call& call) {
-  return {plan.kernels[std::size_t(call.kernel)].workload, std::vector<bool>(call.operands.size() + 1),
-          std::vector<Layout>(call.operands.size())};
-}
-
-class FormMaker {
- public:
-  FormMaker(const Plan& plan, const codegen::Target& target, const std::vector<std::int64_t>& blocks)
-      : plan_(plan), target_(target), blocks_(blocks) {}
-
-  std::vector<Forms::Form> forms_of(const Plan::Call& call) {
-    const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
-    const std::size_t operands = call.operands.size();
-    std::vector<Forms::Form> forms = {given_form(plan_, call)};
-    if (plan_.kernels[std::size_t(call.kernel)].foreign) return forms;
-    const std::vector<int> tensors = tensors_of(own.computation(), operands);
-    std::vector<bool> all(operands + 1);
-    for (std::size_t o = 0; o <= operands; ++o) all[o] = tensors[o] >= 0 && blocks_[std::size_t(buffer(call, o))] > 0;
-    if (std::find(all.begin(), all.end(), true) == all.end()) return forms;
-    // Everything, or one side alone where this has no form.
-    std::vector<bool> reads = all, writes(operands + 1);
-    reads.back() = false;
-    writes.back() = all.back();
-    for (const std::vector<bool>& wanted : {all, writes, reads}) {
-      const bool is_new =
-          std::none_of(forms.begin(), forms.end(), [&](const Forms::Form& form) { return form.in_blocks == wanted; });
-      if (!is_new) continue;
-      if (auto form = made(call, tensors, wanted)) {
-        forms.push_back(std::move(*form));
-        if (wanted == all) break;
-      }
-    }
-    return forms;
-  }
-
- private:
-  static int buffer(const Plan::Call& call, std::size_t operand) {
-    return operand < call.operands.size() ? call.operands[operand] : call.result;
-  }
-
-  // Element by element on tensors of one dimension: right for any order that all have.
-  bool is_in_any_order(const Plan::Call& call, const Computation& computation, const std::vector<int>& tensors,
-                       const std::vector<bool>& wanted) const {
-    if (computation.stages.size() != 1 || computation.stages[0].axes.size() != 1 ||
-        !computation.stages[0].index.empty())
-      return false;
-    const Plan::Buffer& result = plan_.buffers[std::size_t(call.result)];
-    for (std::size_t o = 0; o < wanted.size(); ++o) {
-      if (tensors[o] < 0) continue;
-      const Plan::Buffer& own = plan_.buffers[std::size_t(buffer(call, o))];
-      if (wanted[o]
-              ? own.shape != result.shape || blocks_[std::size_t(buffer(call, o))] != blocks_[std::size_t(call.result)]
-              : elements_of(own.shape) > 1)
-        return false;
-    }
-    const auto& loads = computation.stages[0].value.loads;
-    return std::all_of(loads.begin(), loads.end(), [&](const codegen::Access& access) {
-      return access.gathered.empty() && access.index.size() <= 1 &&
-             (access.index.empty() || access.index[0].is_constant() || access.index[0] == codegen::Affine::variable(0));
-    });
-  }
-
-  std::optional<Forms::Form> made(const Plan::Call& call, const std::vector<int>& tensors,
-                                  const std::vector<bool>& wanted) {
-    const Workload& own = plan_.kernels[std::size_t(call.kernel)].workload;
-    const Computation& computation = own.computation();
-    if (is_in_any_order(call, computation, tensors, wanted))
-      return Forms::Form{own, wanted, std::vector<Layout>(call.operands.size())};
-    std::map<std::string, Layout> layouts;
-    std::string key = std::to_string(call.kernel);
-    for (std::size_t o = 0; o < wanted.size(); ++o) {
-      if (!wanted[o]) continue;
-      const Plan::Buffer& value = plan_.buffers[std::size_t(buffer(call, o))];
-      const codegen::Tensor& tensor = computation.tensors[std::size_t(tensors[o])];
-      const auto layout = layout_of(value.shape, blocks_[std::size_t(buffer(call, o))], tensor.shape);
-      if (!layout) return std::nullopt;
-      layouts[tensor.name] = *layout;
-      key += fmt::format(";{} {}", tensor.name, codegen::to_text(*layout));
-    }
-    const auto [known, is_new] = made_.try_emplace(key);
-    if (is_new) known->second = stored(computation, layouts, call.operands.size());
-    if (!known->second) return std::nullopt;
-    Forms::Form form = *known->second;
-    form.in_blocks = wanted;
-    return form;
-  }
-
-  std::optional<Forms::Form> stored(const Computation& computation, const std::map<std::string, Layout>& layouts,
-                                    std::size_t operands) const {
-    const base::Result<codegen::Stored> stored = codegen::stored_as(computation, layouts);
-    if (!stored) return std::nullopt;
-    Workload workload = codegen::parse_workload(codegen::to_text(stored->computation));
-    if (!codegen::schedules_together(workload.padded(), target_)) return std::nullopt;
-    Forms::Form form{std::move(workload), {}, std::vector<Layout>(operands)};
-    for (const codegen::Tensor& tensor : stored->computation.tensors) {
-      const auto layout = stored->layouts.find(tensor.name);
-      if (tensor.role == Role::constant && layout != stored->layouts.end())
-        form.constants[std::size_t(operand_of(tensor))] = layout->second;
-    }
-    return form;
-  }
-
-  const Plan& plan_;
-  const codegen::Target& target_;
-  const std::vector<std::int64_t>& blocks_;
-  std::map<std::string, std::optional<Forms::Form>> made_;  // by kernel and layouts
-};
-
-// What a call needs otherwise than it is stored.
-double bytes_copied(const Plan& plan, const Plan::Call& call, const Forms::Form& form, const Forms& forms,
-                    const InBlocks& in_blocks) {
-  double bytes = 0;
-  for (std::size_t o = 0; o < form.in_blocks.size(); ++o) {
-    const int buffer = o < call.operands.size() ? call.operands[o] : call.result;
-    if (forms.block[std::size_t(buffer)] > 0 && form.in_blocks[o] != in_blocks[std::size_t(buffer)])
-      bytes += 2 * double(plan.buffers[std::size_t(buffer)].bytes());
-  }
-  return bytes;
+// The buffer of an operand, or of the result after them.
+int buffer_of(const Plan::Call& call, std::size_t operand) {
+  return operand < call.operands.size() ? call.operands[operand] : call.result;
 }
 
 // [N,C,S] as [N,C/b,S,b], or the reverse.
@@ -272,201 +153,180 @@ Workload copy_workload(const Plan::Buffer& value, std::int64_t block, bool into_
       n, blocks, s, block, type));
 }
 
-class LaidOut {
+class FormMaker {
  public:
-  LaidOut(const Plan& plan, const Forms& forms, const InBlocks& in_blocks)
-      : plan_(plan), forms_(forms), in_blocks_(in_blocks), calls_(made_) {}
+  FormMaker(OpenPlan& open, const codegen::Target& target)
+      : open_(open), plan_(open.plan), target_(target), blocks_(blocks_of(open, target)), kernels_(open.plan) {}
 
-  Plan made() {
-    made_.inputs = plan_.inputs;
-    made_.outputs = plan_.outputs;
-    made_.buffers = plan_.buffers;
-    for (std::size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (in_blocks_[b]) made_.buffers[b].shape = in_blocks_shape(plan_.buffers[b].shape, forms_.block[b]);
-    for (std::size_t c = 0; c < plan_.calls.size(); ++c) add(c);
-    return std::move(made_);
+  void make() {
+    add_to(open_.steps);
+    open_.kernels_of_calls = plan_.kernels.size();
+    for (const auto& [buffer, blocked] : in_blocks_) {
+      const std::int64_t block = blocks_[std::size_t(buffer)];
+      const Plan::Buffer& value = plan_.buffers[std::size_t(buffer)];
+      const int into = kernels_.number(copy_workload(value, block, true), fmt::format("into blocks of {}", block));
+      const int out = kernels_.number(copy_workload(value, block, false), fmt::format("out of blocks of {}", block));
+      open_.copies[blocked] = {buffer, into, true};
+      open_.copies[buffer] = {blocked, out, false};
+    }
   }
 
  private:
-  bool is_right(int buffer, bool in_blocks) const {
-    return forms_.block[std::size_t(buffer)] == 0 || in_blocks_[std::size_t(buffer)] == in_blocks;
+  void add_to(std::vector<Step>& steps) {
+    for (Step& step : steps) {
+      for (std::vector<Step>& alternative : step.alternatives) add_to(alternative);
+      if (!step.alternatives.empty()) continue;
+      const std::vector<Plan::Call> others = others_of(step.call);
+      if (others.empty()) continue;
+      step.alternatives.push_back({{std::move(step.call), {}}});
+      for (const Plan::Call& other : others) step.alternatives.push_back({{other, {}}});
+    }
   }
 
-  // A buffer with the elements of a value that is stored in the other way.
-  int other(int buffer) {
-    Plan::Buffer other = plan_.buffers[std::size_t(buffer)];
-    if (!in_blocks_[std::size_t(buffer)]) other.shape = in_blocks_shape(other.shape, forms_.block[std::size_t(buffer)]);
-    other.part_of = -1;
-    other.offset = 0;
-    other.where = Plan::Buffer::Where::arena;
-    other.number = -1;
-    made_.buffers.push_back(std::move(other));
-    return int(made_.buffers.size()) - 1;
-  }
-  void copy(int from, int to, int buffer, bool into_blocks, const std::string& label) {
-    const std::int64_t block = forms_.block[std::size_t(buffer)];
-    calls_.add({-1, {from}, to, {}, fmt::format("{}: {} blocks of {}", label, into_blocks ? "into" : "out of", block)},
-               copy_workload(plan_.buffers[std::size_t(buffer)], block, into_blocks));
-  }
-
-  static const Shape& stored_shape_of(const Forms::Form& form, std::size_t operand) {
-    const Computation& computation = form.workload.computation();
-    const std::vector<int> tensors = tensors_of(computation, form.constants.size());
-    return computation.tensors[std::size_t(tensors[operand])].shape;
-  }
-
-  void add(std::size_t number) {
-    const Forms::Form& form = form_of(plan_, forms_, number, in_blocks_);
-    Plan::Call call = plan_.calls[number];
-    for (std::size_t o = 0; o < call.operands.size(); ++o) {
-      int& operand = call.operands[o];
-      if (const Layout& layout = form.constants[o]; !layout.is_plain()) {
-        const auto [place, is_new] = constants_.try_emplace({operand, codegen::to_text(layout)}, -1);
-        if (is_new) {
-          Plan::Buffer constant = plan_.buffers[std::size_t(operand)];
-          constant.shape = stored_shape_of(form, o);
-          constant.known =
-              known(constant.type, constant.shape, codegen::packed(layout, constant.shape, constant.known->elements()));
-          place->second = int(made_.buffers.size());
-          made_.buffers.push_back(std::move(constant));
-        }
-        operand = place->second;
-      } else if (!is_right(operand, form.in_blocks[o])) {
-        const auto [known, is_new] = others_.try_emplace(operand, -1);
-        if (is_new) {
-          known->second = other(operand);
-          copy(operand, known->second, operand, form.in_blocks[o], call.label);
-        }
-        operand = known->second;
+  // The call in other forms.
+  std::vector<Plan::Call> others_of(const Plan::Call& call) {
+    const Plan::Kernel& own = plan_.kernels[std::size_t(call.kernel)];
+    const std::size_t operands = call.operands.size();
+    if (own.foreign) return {};
+    const std::vector<int> tensors = tensors_of(own.workload.computation(), operands);
+    std::vector<bool> all(operands + 1);
+    for (std::size_t o = 0; o <= operands; ++o)
+      all[o] = tensors[o] >= 0 && blocks_[std::size_t(buffer_of(call, o))] > 0;
+    // Everything, or one side alone where this has no form.
+    std::vector<bool> reads = all, writes(operands + 1);
+    reads.back() = false;
+    writes.back() = all.back();
+    std::vector<Plan::Call> others;
+    std::set<std::vector<bool>> seen = {std::vector<bool>(operands + 1)};
+    for (const std::vector<bool>& wanted : {all, writes, reads}) {
+      if (!seen.insert(wanted).second) continue;
+      if (auto form = made(call, tensors, wanted)) {
+        others.push_back(std::move(*form));
+        if (wanted == all) break;
       }
     }
-    const int result = call.result;
-    const std::string label = call.label;
-    const bool is_copied = !is_right(result, form.in_blocks.back());
-    if (is_copied) others_[result] = call.result = other(result);
-    const int computed = call.result;
-    calls_.add(std::move(call), form.workload, plan_.kernels[std::size_t(plan_.calls[number].kernel)].foreign);
-    if (is_copied) copy(computed, result, result, in_blocks_[std::size_t(result)], label);
+    return others;
   }
 
-  const Plan& plan_;
-  const Forms& forms_;
-  const InBlocks& in_blocks_;
-  Plan made_;
-  Calls calls_;
-  std::map<std::pair<int, std::string>, int> constants_;  // by buffer and layout
-  std::map<int, int> others_;                             // copies, by buffer
+  // The buffer that has a value in blocks. A whole and its parts have one together.
+  int in_blocks(int buffer) {
+    if (const auto known = in_blocks_.find(buffer); known != in_blocks_.end()) return known->second;
+    const int whole = int(whole_of(plan_, buffer)), count = int(plan_.buffers.size());
+    for (int b = 0; b < count; ++b) {
+      if (int(whole_of(plan_, b)) != whole) continue;
+      in_blocks_[b] = int(plan_.buffers.size());
+      Plan::Buffer blocked = plan_.buffers[std::size_t(b)];
+      if (blocked.part_of >= 0) blocked.part_of = in_blocks_.at(whole);
+      blocked.shape[1] /= blocks_[std::size_t(b)];
+      blocked.shape.push_back(blocks_[std::size_t(b)]);
+      plan_.buffers.push_back(std::move(blocked));
+    }
+    return in_blocks_.at(buffer);
+  }
+
+  // A constant in the layout of a kernel's tensor.
+  int stored_constant(int constant, const Layout& layout, const codegen::Tensor& tensor) {
+    const auto [place, is_new] =
+        constants_.try_emplace({constant, codegen::to_text(layout)}, int(plan_.buffers.size()));
+    if (is_new) {
+      Plan::Buffer made = plan_.buffers[std::size_t(constant)];
+      made.shape = tensor.shape;
+      made.known = nullptr;
+      plan_.buffers.push_back(std::move(made));
+      open_.constants[place->second] = {constant, layout};
+    }
+    return place->second;
+  }
+
+  // Element by element on tensors of one dimension: right for any order that all have.
+  bool is_in_any_order(const Plan::Call& call, const Computation& computation, const std::vector<int>& tensors,
+                       const std::vector<bool>& wanted) const {
+    if (computation.stages.size() != 1 || computation.stages[0].axes.size() != 1 ||
+        !computation.stages[0].index.empty())
+      return false;
+    const Plan::Buffer& result = plan_.buffers[std::size_t(call.result)];
+    for (std::size_t o = 0; o < wanted.size(); ++o) {
+      if (tensors[o] < 0) continue;
+      const Plan::Buffer& own = plan_.buffers[std::size_t(buffer_of(call, o))];
+      if (wanted[o] ? own.shape != result.shape ||
+                          blocks_[std::size_t(buffer_of(call, o))] != blocks_[std::size_t(call.result)]
+                    : elements_of(own.shape) > 1)
+        return false;
+    }
+    const auto& loads = computation.stages[0].value.loads;
+    return std::all_of(loads.begin(), loads.end(), [&](const codegen::Access& access) {
+      return access.gathered.empty() && access.index.size() <= 1 &&
+             (access.index.empty() || access.index[0].is_constant() || access.index[0] == codegen::Affine::variable(0));
+    });
+  }
+
+  std::optional<Plan::Call> made(const Plan::Call& call, const std::vector<int>& tensors,
+                                 const std::vector<bool>& wanted) {
+    const Computation& computation = plan_.kernels[std::size_t(call.kernel)].workload.computation();
+    Plan::Call form = call;
+    if (!is_in_any_order(call, computation, tensors, wanted)) {
+      const std::optional<Form>& stored = stored_form(call, computation, tensors, wanted);
+      if (!stored) return std::nullopt;
+      take(*stored, form);
+    }
+    for (std::size_t o = 0; o < wanted.size(); ++o)
+      if (wanted[o]) (o < form.operands.size() ? form.operands[o] : form.result) = in_blocks(buffer_of(call, o));
+    return form;
+  }
+
+  struct Form {
+    int kernel = -1;
+    codegen::Stored stored;
+  };
+  const std::optional<Form>& stored_form(const Plan::Call& call, const Computation& computation,
+                                         const std::vector<int>& tensors, const std::vector<bool>& wanted) {
+    static const std::optional<Form> none;
+    std::map<std::string, Layout> layouts;
+    std::string key = std::to_string(call.kernel);
+    for (std::size_t o = 0; o < wanted.size(); ++o) {
+      if (!wanted[o]) continue;
+      const int buffer = buffer_of(call, o);
+      const codegen::Tensor& tensor = computation.tensors[std::size_t(tensors[o])];
+      const auto layout =
+          layout_of(plan_.buffers[std::size_t(buffer)].shape, blocks_[std::size_t(buffer)], tensor.shape);
+      if (!layout) return none;
+      layouts[tensor.name] = *layout;
+      key += fmt::format(";{} {}", tensor.name, codegen::to_text(*layout));
+    }
+    const auto [known, is_new] = made_.try_emplace(key);
+    if (!is_new) return known->second;
+    base::Result<codegen::Stored> stored = codegen::stored_as(computation, layouts);
+    if (!stored) return known->second;
+    const Workload workload = codegen::parse_workload(codegen::to_text(stored->computation));
+    if (codegen::schedules_together(workload.padded(), target_))
+      known->second = Form{kernels_.number(workload, call.label), std::move(stored).value()};
+    return known->second;
+  }
+
+  void take(const Form& form, Plan::Call& call) {
+    call.kernel = form.kernel;
+    for (const codegen::Tensor& tensor : form.stored.computation.tensors) {
+      const auto layout = form.stored.layouts.find(tensor.name);
+      if (tensor.role != Role::constant || layout == form.stored.layouts.end()) continue;
+      int& operand = call.operands[std::size_t(operand_of(tensor))];
+      operand = stored_constant(operand, layout->second, tensor);
+    }
+  }
+
+  OpenPlan& open_;
+  Plan& plan_;
+  const codegen::Target& target_;
+  const std::vector<std::int64_t> blocks_;  // by buffer of the plan as it is given
+  Kernels kernels_;
+  std::map<std::string, std::optional<Form>> made_;       // by kernel and layouts
+  std::map<int, int> in_blocks_;                          // by buffer
+  std::map<std::pair<int, std::string>, int> constants_;  // by constant and layout
 };
 
 }  // namespace
 
-bool Forms::any() const {
-  return std::any_of(calls.begin(), calls.end(), [](const std::vector<Form>& forms) { return forms.size() > 1; });
-}
-
-Forms forms_of(const Plan& plan, const codegen::Target& target) {
-  Forms forms;
-  forms.block = blocks_of(plan, target);
-  FormMaker maker(plan, target, forms.block);
-  for (const Plan::Call& call : plan.calls) forms.calls.push_back(maker.forms_of(call));
-  return forms;
-}
-
-Forms given_forms(const Plan& plan) {
-  Forms forms;
-  forms.block.assign(plan.buffers.size(), 0);
-  for (const Plan::Call& call : plan.calls) forms.calls.push_back({given_form(plan, call)});
-  return forms;
-}
-
-const Forms::Form& form_of(const Plan& plan, const Forms& forms, std::size_t call, const InBlocks& in_blocks) {
-  const std::vector<Forms::Form>& all = forms.calls[call];
-  const auto bytes = [&](const Forms::Form& form) {
-    return bytes_copied(plan, plan.calls[call], form, forms, in_blocks);
-  };
-  return *std::min_element(all.begin(), all.end(),
-                           [&](const Forms::Form& a, const Forms::Form& b) { return bytes(a) < bytes(b); });
-}
-
-InBlocks best_layouts(const Plan& plan, const Forms& forms, const std::function<double(const Workload&)>& seconds,
-                      double bytes_per_second) {
-  // Calls in their order; the values that live between them are a state's choice.
-  struct State {
-    InBlocks in_blocks;
-    double seconds = 0;
-  };
-  const auto choice_of = [&](int buffer) {
-    return forms.block[std::size_t(buffer)] > 0 ? int(whole_of(plan, buffer)) : -1;
-  };
-  const auto touched = [&](const Plan::Call& call) {
-    std::vector<int> wholes;
-    for (std::size_t o = 0; o <= call.operands.size(); ++o) {
-      const int whole = choice_of(o < call.operands.size() ? call.operands[o] : call.result);
-      if (whole >= 0 && std::find(wholes.begin(), wholes.end(), whole) == wholes.end()) wholes.push_back(whole);
-    }
-    return wholes;
-  };
-  std::vector<int> last(plan.buffers.size(), -1);
-  for (std::size_t c = 0; c < plan.calls.size(); ++c)
-    for (const int whole : touched(plan.calls[c])) last[std::size_t(whole)] = int(c);
-  std::map<std::uint64_t, double> known;
-  const auto time_of = [&](const Workload& workload) {
-    const auto [found, is_new] = known.try_emplace(workload.key(), 0);
-    if (is_new) found->second = seconds(workload);
-    return found->second;
-  };
-  std::vector<std::vector<double>> times;  // by call and form
-  for (const std::vector<Forms::Form>& call : forms.calls) {
-    times.emplace_back();
-    for (const Forms::Form& form : call) times.back().push_back(call.size() > 1 ? time_of(form.workload) : 0);
-    if (std::none_of(times.back().begin(), times.back().end(), [](double time) { return std::isfinite(time); }))
-      times.back().assign(call.size(), 0);
-  }
-  std::vector<State> states = {{InBlocks(plan.buffers.size()), 0}};
-  std::vector<int> living;
-  std::map<int, std::vector<std::size_t>> alike;  // buffers, by whole
-  for (std::size_t b = 0; b < plan.buffers.size(); ++b) alike[int(whole_of(plan, int(b)))].push_back(b);
-  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
-    for (const int whole : touched(plan.calls[c])) {
-      if (std::find(living.begin(), living.end(), whole) != living.end()) continue;
-      living.push_back(whole);
-      for (std::size_t s = 0, count = states.size(); s < count; ++s) {
-        states.push_back(states[s]);
-        for (const std::size_t b : alike[whole]) states.back().in_blocks[b] = true;
-      }
-    }
-    for (State& state : states) {
-      const Forms::Form& form = form_of(plan, forms, c, state.in_blocks);
-      state.seconds += times[c][std::size_t(&form - forms.calls[c].data())] +
-                       bytes_copied(plan, plan.calls[c], form, forms, state.in_blocks) / bytes_per_second;
-    }
-    std::erase_if(living, [&](int whole) { return last[std::size_t(whole)] <= int(c); });
-    std::stable_sort(states.begin(), states.end(),
-                     [](const State& a, const State& b) { return a.seconds < b.seconds; });
-    std::vector<State> kept;
-    std::map<std::vector<bool>, bool> seen;
-    for (State& state : states) {
-      std::vector<bool> choice;
-      for (const int whole : living) choice.push_back(state.in_blocks[std::size_t(whole)]);
-      if (kept.size() < most_states && seen.emplace(std::move(choice), true).second) kept.push_back(std::move(state));
-    }
-    states = std::move(kept);
-  }
-  return states.front().in_blocks;
-}
-
-double seconds_of(const Plan& plan, const Forms& forms, const InBlocks& in_blocks,
-                  const std::function<double(const Workload&)>& seconds, double bytes_per_second) {
-  double sum = 0;
-  for (std::size_t c = 0; c < plan.calls.size(); ++c) {
-    const Forms::Form& form = form_of(plan, forms, c, in_blocks);
-    sum += seconds(form.workload) + bytes_copied(plan, plan.calls[c], form, forms, in_blocks) / bytes_per_second;
-  }
-  return sum;
-}
-
-Plan laid_out(const Plan& plan, const Forms& forms, const InBlocks& in_blocks) {
-  return LaidOut(plan, forms, in_blocks).made();
+void add_layouts(OpenPlan& open, const codegen::Target& target) {
+  FormMaker(open, target).make();
 }
 
 }  // namespace graft::graph

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 #include "codegen/expression/parse.h"
+#include "graph/alternatives.h"
+#include "graph/fuse.h"
 
 namespace graft::graph {
 namespace {
@@ -19,7 +21,7 @@ class Planner {
   Planner(const Graph& graph, Groups groups)
       : graph_(graph), groups_(std::move(groups)), buffer_(groups_.values.size(), -1) {}
 
-  Plan made() {
+  OpenPlan made() {
     for (const int input : graph_.inputs) plan_.inputs.push_back(tensor_of(input));
     for (const int output : graph_.outputs) plan_.outputs.push_back(tensor_of(output));
     for (std::size_t i = 0; i < graph_.inputs.size(); ++i)
@@ -37,16 +39,13 @@ class Planner {
       else
         copied.push_back(o);
     }
-    for (std::size_t g = 0; g < groups_.groups.size(); ++g) {
-      const Group& group = groups_.groups[g];
-      Plan::Call call;
-      for (const int operand : group.operands) call.operands.push_back(place(operand));
-      call.result = place(group.result);
-      call.nodes = group.nodes;
-      call.label = label_of(group.nodes);
-      for (const int node : group.nodes) call.layers.push_back(layer_of(graph_.nodes[std::size_t(node)]));
-      call.fused = groups_.fused[g];
-      calls_.add(std::move(call), workload_of(group), group.foreign);
+    for (const std::vector<std::vector<int>>& place : groups_.places) {
+      Step& step = open_.steps.emplace_back();
+      for (const std::vector<int>& groups : place) {
+        std::vector<Step>& steps = step.alternatives.emplace_back();
+        for (const int group : groups) steps.push_back({call_of(groups_.groups[std::size_t(group)]), {}});
+      }
+      if (place.size() == 1) step = Step{std::move(step.alternatives.front().front().call), {}};
     }
     for (const std::size_t o : copied) {
       const int output = graph_.outputs[o], from = place_of_view(output);
@@ -70,14 +69,28 @@ class Planner {
       const std::string role =
           plan_.buffers[std::size_t(from)].where == Plan::Buffer::Where::constant ? "constant" : "input";
       plan_.buffers.push_back(std::move(to));
-      calls_.add(std::move(call),
-                 codegen::parse_workload(
-                     fmt::format("{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0] where i0={1}", role, elements, type)));
+      call.kernel =
+          kernels_.number(codegen::parse_workload(fmt::format(
+                              "{0} x0[{1}] : {2}; output y[i0] : {2} = x0[i0] where i0={1}", role, elements, type)),
+                          call.label);
+      open_.steps.push_back({std::move(call), {}});
     }
-    return std::move(plan_);
+    open_.kernels_of_calls = plan_.kernels.size();
+    return std::move(open_);
   }
 
  private:
+  Plan::Call call_of(const Group& group) {
+    Plan::Call call;
+    for (const int operand : group.operands) call.operands.push_back(place(operand));
+    call.result = place(group.result);
+    call.nodes = group.nodes;
+    call.label = label_of(group.nodes);
+    for (const int node : group.nodes) call.layers.push_back(layer_of(graph_.nodes[std::size_t(node)]));
+    call.kernel = kernels_.number(workload_of(group), call.label, group.foreign);
+    return call;
+  }
+
   Plan::Tensor tensor_of(int value) const {
     const Value& own = graph_.values[std::size_t(value)];
     return {own.name, *own.type, *own.shape, own.declared};
@@ -153,26 +166,32 @@ class Planner {
   Groups groups_;
   std::vector<int> buffer_;                             // by value
   std::map<std::string, codegen::Workload> workloads_;  // by text
-  Plan plan_;
-  Calls calls_{plan_};
+  OpenPlan open_;
+  Plan& plan_ = open_.plan;
+  Kernels kernels_{plan_};
 };
 
 }  // namespace
 
-void Calls::add(Plan::Call call, const codegen::Workload& workload,
-                const std::shared_ptr<const codegen::Foreign>& foreign) {
+Kernels::Kernels(Plan& plan) : plan_(plan) {
+  for (const Plan::Kernel& kernel : plan.kernels)
+    if (!kernel.foreign) numbers_.emplace(kernel.workload.key(), int(&kernel - plan.kernels.data()));
+}
+
+int Kernels::number(const codegen::Workload& workload, const std::string& label,
+                    const std::shared_ptr<const codegen::Foreign>& foreign) {
   const int next = int(plan_.kernels.size());
+  int number = next;
   if (foreign) {
     const auto same = std::find_if(plan_.kernels.begin(), plan_.kernels.end(), [&](const Plan::Kernel& kernel) {
       return kernel.foreign != nullptr && *kernel.foreign == *foreign;
     });
-    call.kernel = int(same - plan_.kernels.begin());
+    number = int(same - plan_.kernels.begin());
   } else {
-    call.kernel = kernels_.emplace(workload.key(), next).first->second;
+    number = numbers_.emplace(workload.key(), next).first->second;
   }
-  if (call.kernel == next) plan_.kernels.push_back({workload, 0, call.label, foreign});
-  ++plan_.kernels[std::size_t(call.kernel)].calls;
-  plan_.calls.push_back(std::move(call));
+  if (number == next) plan_.kernels.push_back({workload, 0, label, foreign});
+  return number;
 }
 
 std::size_t whole_of(const Plan& plan, int buffer) {
@@ -184,9 +203,8 @@ std::int64_t Plan::Buffer::bytes() const {
   return elements_of(shape) * codegen::bytes_of(type);
 }
 
-Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage,
-             const Fusions& fusions) {
-  return Planner(graph, grouped(graph, target, place, storage, fusions)).made();
+OpenPlan open_plan(const Graph& graph, const codegen::Target& target, std::string_view place, codegen::DType storage) {
+  return Planner(graph, grouped(graph, target, place, storage)).made();
 }
 
 ArenaUse arena_use(const Plan& plan, std::span<const std::int64_t> scratch_bytes_by_kernel) {

@@ -7,14 +7,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "codegen/expression/foreign.h"
-#include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
 #include "graph/array.h"
-#include "graph/fuse.h"
 #include "graph/graph.h"
 #include "graph/memory.h"
 
@@ -67,7 +64,6 @@ struct Plan {
     std::vector<int> nodes;                // of the graph; none for a copy of what an output is
     std::string label;                     // for people: "conv1 (Conv, Relu)"
     std::vector<std::string> layers = {};  // for people, the nodes: "conv1 (Conv)", "Relu"
-    std::vector<int> fused = {};           // values at which several groups became this one by choice (Fusions)
   };
   std::vector<Tensor> inputs, outputs;
   std::vector<Kernel> kernels;
@@ -75,27 +71,21 @@ struct Plan {
   std::vector<Call> calls;
 };
 
-// Adds calls to a plan: equal workloads are one kernel, labelled by its first call.
-class Calls {
+// Adds kernels to a plan: equal workloads are one.
+class Kernels {
  public:
-  explicit Calls(Plan& plan) : plan_(plan) {}
-  // The call's `kernel` is set.
-  void add(Plan::Call call, const codegen::Workload& workload,
-           const std::shared_ptr<const codegen::Foreign>& foreign = nullptr);
+  explicit Kernels(Plan& plan);
+  // The kernel's number; `label`: of a call.
+  int number(const codegen::Workload& workload, const std::string& label,
+             const std::shared_ptr<const codegen::Foreign>& foreign = nullptr);
 
  private:
   Plan& plan_;
-  std::map<std::uint64_t, int> kernels_;  // by key; foreign ones are looked for
+  std::map<std::uint64_t, int> numbers_;  // by key; foreign ones are looked for
 };
 
 // The buffer that a buffer is a part of; itself if it is none.
 std::size_t whole_of(const Plan& plan, int buffer);
-
-// `graph` is folded. Outputs are written where they belong; an output that is an input, a constant, or a second one of
-// the same elements is copied there. `storage` and `fusions` as in grouped (fuse.h). UserError names a node that is not
-// supported.
-Plan planned(const Graph& graph, const codegen::Target& target, std::string_view place,
-             codegen::DType storage = codegen::DType::f32, const Fusions& fusions = {});
 
 // The lifetimes of the arena's buffers, in the order of Plan::buffers, followed by those of each call's scratch.
 struct ArenaUse {

@@ -70,42 +70,24 @@ Document to_document(const Plan::Tensor& tensor, bool is_input) {
   return out;
 }
 
-// By buffer, its number among those that are used; -1 for others.
-std::vector<int> numbers_of_used(const Plan& plan) {
-  std::vector<bool> is_used(plan.buffers.size());
-  for (std::size_t b = 0; b < plan.buffers.size(); ++b)
-    is_used[b] = plan.buffers[b].where == Where::input || plan.buffers[b].where == Where::output;
-  const auto use = [&](int buffer) { is_used[std::size_t(buffer)] = is_used[whole_of(plan, buffer)] = true; };
-  for (const Plan::Call& call : plan.calls) {
-    for (const int operand : call.operands) use(operand);
-    use(call.result);
-  }
-  std::vector<int> numbers(plan.buffers.size(), -1);
-  int next = 0;
-  for (std::size_t b = 0; b < numbers.size(); ++b)
-    if (is_used[b]) numbers[b] = next++;
-  return numbers;
-}
-
-Document to_document(const Plan::Buffer& buffer, const std::vector<int>& number_of, Constants& constants) {
+Document to_document(const Plan::Buffer& buffer, Constants& constants) {
   Document out = Document::map().set("type", std::string(codegen::name_of(buffer.type)));
   out.set("shape", numbers(buffer.shape));
   for (const auto& [where, name] : places)
     if (where == buffer.where) out.set("where", std::string(name));
   if (buffer.number >= 0) out.set("number", buffer.number);
-  if (buffer.part_of >= 0) out.set("part_of", number_of[std::size_t(buffer.part_of)]).set("offset", buffer.offset);
+  if (buffer.part_of >= 0) out.set("part_of", buffer.part_of).set("offset", buffer.offset);
   if (buffer.known) out.set("constant", constants.add(buffer.known->bytes));
   return out;
 }
 
-Document to_document(const Plan::Call& call, const std::vector<int>& number_of) {
-  Document layers = Document::list(), operands = Document::list();
+Document to_document(const Plan::Call& call) {
+  Document layers = Document::list();
   for (const std::string& layer : call.layers) layers.push(layer);
-  for (const int operand : call.operands) operands.push(number_of[std::size_t(operand)]);
   return Document::map()
       .set("kernel", call.kernel)
-      .set("operands", std::move(operands))
-      .set("result", number_of[std::size_t(call.result)])
+      .set("operands", numbers(call.operands))
+      .set("result", call.result)
       .set("label", call.label)
       .set("layers", std::move(layers));
 }
@@ -302,16 +284,13 @@ class Reader {
 
 }  // namespace
 
-// Buffers that nothing reads or writes are left out, as constants in a layout that no kernel takes.
 StoredPlan stored(const Plan& plan) {
   Document inputs = Document::list(), outputs = Document::list(), buffers = Document::list(), calls = Document::list();
   Constants constants;
   for (const Plan::Tensor& tensor : plan.inputs) inputs.push(to_document(tensor, true));
   for (const Plan::Tensor& tensor : plan.outputs) outputs.push(to_document(tensor, false));
-  const std::vector<int> number_of = numbers_of_used(plan);
-  for (std::size_t b = 0; b < plan.buffers.size(); ++b)
-    if (number_of[b] >= 0) buffers.push(to_document(plan.buffers[b], number_of, constants));
-  for (const Plan::Call& call : plan.calls) calls.push(to_document(call, number_of));
+  for (const Plan::Buffer& buffer : plan.buffers) buffers.push(to_document(buffer, constants));
+  for (const Plan::Call& call : plan.calls) calls.push(to_document(call));
   return {Document::map()
               .set("inputs", std::move(inputs))
               .set("outputs", std::move(outputs))

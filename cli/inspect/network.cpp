@@ -54,20 +54,10 @@ struct Kind {
   std::set<std::uint64_t> computations;  // Workload::key
 };
 
-// At how many values kernels may be one.
-std::size_t fusions_of(const study::Network& network, const codegen::Target& target) {
-  const graph::Plan all =
-      graph::planned(network.graph, target, network.model.string(), network.options.storage, {true, {}});
-  std::size_t values = 0;
-  for (const graph::Plan::Call& call : all.calls) values += call.fused.size();
-  return values;
-}
-
 // The kernels of a plan with what they compute and move, and the least time that allows where the platform's limits are
 // known.
-base::Document print_kernels(const study::Network& network, const PlannedNetwork& planned,
-                             const tasks::Platform& platform, Output& out) {
-  const graph::Plan& plan = network.plan;
+base::Document print_kernels(const graph::Plan& plan, const PlannedNetwork& planned, const tasks::Platform& platform,
+                             Output& out) {
   std::vector<std::optional<study::Roof>> roofs;
   for (const graph::Plan::Kernel& kernel : plan.kernels) roofs.push_back(study::roof_of(platform, kernel.workload));
   const bool bounded = std::any_of(roofs.begin(), roofs.end(), [](const auto& roof) { return roof.has_value(); });
@@ -134,7 +124,8 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       for (Kind* const each : {&kind, &all}) each->flops += flops, each->computations.insert(key);
     }
   }
-  const PlannedNetwork planned = planned_network(read.plan, read.file_nodes, network.nodes.size());
+  const graph::Plan plan = graph::first_choice(read.plan);
+  const PlannedNetwork planned = planned_network(plan, read.file_nodes, network.nodes.size());
   Output& out = session.output;
   out.line(fmt::format("{}: {} of {} different computations, {} operations, {} bytes of constants\n", flags.what,
                        base::counted(std::size_t(all.nodes), "node"), all.computations.size(), all.flops,
@@ -154,16 +145,16 @@ int inspect_network(const InspectFlags& flags, Session& session) {
   }
   out.table(table);
   out.line("\n" + nodes_text(planned));
-  for (const graph::Plan::Kernel& kernel : read.plan.kernels)
+  for (const graph::Plan::Kernel& kernel : plan.kernels)
     if (kernel.foreign) out.line(fmt::format("not tuned, {}: {}", study::origin_of(*kernel.foreign), kernel.label));
   out.line(fmt::format("buffers between calls: {} bytes, of which at most {} live at once", planned.arena_bytes,
                        planned.peak_bytes));
-  const std::size_t fusions = fusions_of(read, platform.target);
+  const std::size_t fusions = graph::fusions(read.plan);
   if (fusions > 0)
     out.line(fmt::format("kernels may be one at {}, which graft tune decides by their times",
                          base::counted(fusions, "value")));
   out.line("");
-  base::Document kernels = print_kernels(read, planned, platform, out);
+  base::Document kernels = print_kernels(plan, planned, platform, out);
   out.json()
       .set("kind", "network")
       .set("inputs", document_of(network, network.inputs))

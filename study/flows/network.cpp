@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 #include <variant>
 
@@ -15,11 +16,11 @@
 #include "codegen/schedule/candidate.h"
 #include "graph/fold.h"
 #include "graph/inputs.h"
+#include "graph/layouts.h"
 #include "graph/plan_document.h"
 #include "study/flows/compile.h"
 #include "study/flows/effort.h"
 #include "study/flows/network_choice.h"
-#include "study/flows/network_layouts.h"
 #include "study/flows/user_function.h"
 #include "study/inputs/request.h"
 #include "study/inputs/settings.h"
@@ -125,108 +126,132 @@ void add_spent(const TunedNetwork& before, TunedNetwork& now) {
   }
 }
 
-// Whether the buffers that were in blocks are, by number, some that can be in this plan; nothing if not.
-std::optional<graph::InBlocks> in_blocks_of(const TunedNetwork& tuned, const graph::Forms& forms) {
-  graph::InBlocks in_blocks(forms.block.size());
-  for (const int buffer : tuned.in_blocks) {
-    if (buffer < 0 || std::size_t(buffer) >= in_blocks.size() || forms.block[std::size_t(buffer)] == 0)
-      return std::nullopt;
-    in_blocks[std::size_t(buffer)] = true;
-  }
-  return in_blocks;
-}
-
-bool is_fused_at(const std::set<int>& values, const graph::Plan& plan) {
-  std::set<int> fused;
-  for (const graph::Plan::Call& call : plan.calls) fused.insert(call.fused.begin(), call.fused.end());
-  return fused == values;
-}
-
-// The searches of a network's kernels: those of all forms at first, then those that the chosen ones need.
+// The searches of a network's kernels: those of all alternatives at first, then those that the chosen ones need.
 class NetworkSearch {
  public:
-  // `deadline` and `watch` began before the network was read.
+  // `deadline` and `watch` began before the network was read. `before`: what the folder has, or nullptr.
   NetworkSearch(const NetworkRequest& request, const base::Deadline& deadline, const base::Stopwatch& watch,
-                const Network& network, TunedNetwork& out, base::Monitor& monitor)
+                const Network& network, const TunedNetwork* before, TunedNetwork& out, base::Monitor& monitor)
       : request_(request),
         deadline_(deadline),
         watch_(watch),
         network_(network),
+        open_(network.plan),
+        before_(before),
         out_(out),
         monitor_(monitor),
-        constants_mb_(constants_between_calls(network.plan)),
-        layouts_(network, out.platform.target, !out.layouts_given, [&](const codegen::Workload& workload) {
-          base::QuietMonitor quiet(monitor);
-          return known_result(search_of(workload), quiet).has_value();
-        }) {}
+        plan_(graph::first_choice(open_)),
+        constants_mb_(constants_between_calls(plan_)) {
+    for (std::size_t k = 0; k < open_.plan.kernels.size(); ++k)
+      if (!open_.plan.kernels[k].foreign) numbers_.emplace(open_.plan.kernels[k].workload.key(), k);
+  }
 
   void run() {
-    const std::optional<NetworkForm> kept = kept_form();
-    const bool are_chosen = kept.has_value();
     out_.complete = true;
-    form_ = kept ? *kept : layouts_.first();
-    plan_ = layouts_.plan(form_);
-    if (layouts_.kernels().empty()) return;
-    inputs_.seen = std::make_shared<const std::map<std::string, codegen::Seen>>(layouts_.seen(samples()));
+    const bool are_chosen = keep_choice();
+    find_kernels(are_chosen);
+    const double trial_seconds = kernels_.empty() ? 0 : search(are_chosen);
+    search_copies();
+    bool searched = false;
+    for (const graph::Plan::Kernel& kernel : plan_.kernels) {
+      NetworkKernel& own = out_.kernels.emplace_back(kernel_of(kernel));
+      if (!kernel.foreign) take(found_.at(number_of(kernel)), request_of(number_of(kernel)), own);
+      searched |= !own.run.empty();
+    }
+    if (!out_.complete || !searched) return;
+    if (deadline_.left() < programs_in_place(out_.kernels.size()) * trial_seconds) return;
+    choose_in_place(plan_, out_, deadline_, monitor_);
+    spend("programs within the network");
+  }
+
+  // With the alternatives that were chosen.
+  const graph::Plan& plan() const { return plan_; }
+
+ private:
+  // By kernel of all alternatives: not known; what is not tuned takes no part.
+  std::vector<double> no_seconds() const {
+    std::vector<double> seconds;
+    for (const graph::Plan::Kernel& kernel : open_.plan.kernels) seconds.push_back(kernel.foreign ? 0 : INFINITY);
+    return seconds;
+  }
+
+  // Takes the choice that the folder has, by the kernels of its plan. False if none was made, or if another graft made
+  // other kernels of the model.
+  bool keep_choice() {
+    if (before_ == nullptr || !before_->layouts_chosen || !graph::has_alternatives(open_)) return false;
+    std::vector<double> seconds = no_seconds();
+    for (const NetworkKernel& kernel : before_->kernels)
+      if (const auto number = numbers_.find(kernel.workload.key()); number != numbers_.end())
+        seconds[number->second] = kernel.seconds().value_or(1);
+    graph::Plan plan = graph::best_choice(open_, seconds);
+    const bool is_kept = std::all_of(plan.kernels.begin(), plan.kernels.end(), [&](const graph::Plan::Kernel& kernel) {
+      return kernel.foreign || std::isfinite(seconds[number_of(kernel)]);
+    });
+    if (is_kept) plan_ = std::move(plan);
+    return is_kept;
+  }
+
+  // Finds the kernels to search: those of the choice, or all that it depends on.
+  void find_kernels(bool are_chosen) {
+    known_.resize(open_.plan.kernels.size());
+    std::vector<double> calls = weights(), seconds = no_seconds();
+    std::vector<bool> wanted, is_known;
+    for (std::size_t k = 0; k < known_.size(); ++k) {
+      wanted.push_back(k < open_.kernels_of_calls && seconds[k] > 0 && (!are_chosen || calls[k] > 0));
+      if (wanted[k]) known_[k] = known_result(request_of(k), monitor_);
+      is_known.push_back(!wanted[k] || known_[k].has_value());
+    }
+    const std::vector<bool> candidates = are_chosen ? wanted : graph::candidates(open_, is_known);
+    for (std::size_t k = 0; k < known_.size(); ++k) {
+      if (!candidates[k] || seconds[k] == 0) continue;
+      if (!wanted[k]) known_[k] = known_result(request_of(k), monitor_);  // a copy
+      kernels_.push_back(k);
+      seconds[k] = 0;
+    }
+    if (!are_chosen) plan_ = graph::best_choice(open_, seconds);
+  }
+
+  // Seconds of a trial.
+  double search(bool are_chosen) {
+    const graph::Samples samples = graph::samples_of_values(network_.graph, graph::check_inputs(open_.plan.inputs, 1),
+                                                            network_.model.string(), monitor_);
+    inputs_.seen = std::make_shared<const std::map<std::string, codegen::Seen>>(graph::seen_by_kernels(open_, samples));
     spend("reading, planning, and what kernels are given");
-    const TuneAllRequest all = all_forms(are_chosen);
+    const TuneAllRequest all = all_alternatives(are_chosen);
     announce(all);
-    const TuneAllResult tuned = tune_all(all, monitor_);
-    out_.complete = tuned.complete;
+    const TuneAllResult tuned = tune(kernels_, all);
     if (tuned.complete && !tuned.out_of_time) out_.finished = finished_search(request_, all.trials);
     if (deadline_.exists()) out_.spent.emplace_back("the first program of each kernel", tuned.first_seconds);
     out_.spent.emplace_back("search", tuned.search_seconds);
     out_.spent.emplace_back("building the best again", tuned.finish_seconds);
     watch_ = {};
-    out_.layouts_chosen = are_chosen || (layouts_.any() && tuned.all_begun);
-    out_.fused = form_.fused;
-    out_.in_blocks.clear();
-    for (std::size_t b = 0; b < form_.in_blocks.size(); ++b)
-      if (form_.in_blocks[b]) out_.in_blocks.push_back(int(b));
-    TuneAllRequest copies;
-    plan_ = layouts_.plan(form_);
-    for (const graph::Plan::Kernel& kernel : plan_.kernels) {
-      out_.kernels.push_back(kernel_of(kernel));
-      if (!kernel.foreign && place_of(kernel.workload) == searches_.size())
-        add(kernel, double(kernel.calls), layouts_.kernels().size() + copies.searches.size(), copies);
-    }
-    copies.trials = copy_trials * std::int64_t(copies.searches.size());
-    copies.deadline = deadline_;
-    copies.later_programs = programs_in_place(out_.kernels.size());
-    const TuneAllResult copied = copies.searches.empty() ? TuneAllResult() : tune_all(copies, monitor_);
-    if (!copies.searches.empty()) {
-      out_.complete &= copied.complete;
-      spend("copies between layouts");
-    }
-    std::size_t copy = 0;
-    for (NetworkKernel& kernel : out_.kernels) {
-      if (kernel.foreign) continue;
-      const std::size_t place = place_of(kernel.workload);
-      if (place < searches_.size())
-        take(tuned.searches[place], searches_[place], kernel);
-      else
-        take(copied.searches[copy], copies.searches[copy], kernel), ++copy;
-    }
-    const bool searched = std::any_of(out_.kernels.begin(), out_.kernels.end(),
-                                      [](const NetworkKernel& kernel) { return !kernel.run.empty(); });
-    if (!out_.complete || !searched) return;
-    const double round_seconds = programs_in_place(out_.kernels.size()) * tuned.seconds_per_trial;
-    if (deadline_.left() < round_seconds) return;
-    choose_in_place(plan_, out_, deadline_, monitor_);
-    spend("programs within the network");
+    out_.layouts_chosen = are_chosen || (graph::has_alternatives(open_) && tuned.all_begun);
+    return tuned.seconds_per_trial;
   }
 
-  // In the form that was chosen.
-  const graph::Plan& plan() const { return plan_; }
+  // The copies of the choice that were not searched with the others.
+  void search_copies() {
+    TuneAllRequest all;
+    std::vector<std::size_t> kernels;
+    for (const graph::Plan::Kernel& kernel : plan_.kernels) {
+      if (kernel.foreign || found_.contains(number_of(kernel))) continue;
+      kernels.push_back(number_of(kernel));
+      known_[kernels.back()] = known_result(request_of(kernels.back()), monitor_);
+      add(kernels.back(), double(kernel.calls), all);
+    }
+    if (kernels.empty()) return;
+    all.trials = copy_trials * std::int64_t(kernels.size());
+    all.deadline = deadline_;
+    all.later_programs = programs_in_place(plan_.kernels.size());
+    tune(kernels, all);
+    spend("copies between layouts");
+  }
 
- private:
-  // The form of the search that goes on; nothing if none was chosen, or if another graft's plan has no such form.
-  std::optional<NetworkForm> kept_form() {
-    if (!out_.layouts_chosen || !layouts_.any()) return std::nullopt;
-    const std::optional<graph::InBlocks> in_blocks = in_blocks_of(out_, layouts_.forms(out_.fused));
-    if (!in_blocks) return std::nullopt;
-    NetworkForm form{out_.fused, *in_blocks};
-    return is_fused_at(out_.fused, layouts_.plan(form)) ? std::optional(std::move(form)) : std::nullopt;
+  TuneAllResult tune(const std::vector<std::size_t>& kernels, const TuneAllRequest& all) {
+    TuneAllResult tuned = tune_all(all, monitor_);
+    out_.complete &= tuned.complete;
+    for (std::size_t s = 0; s < kernels.size(); ++s) found_[kernels[s]] = std::move(tuned.searches[s]);
+    return tuned;
   }
 
   // What a round of programs within the network takes, in trials: each kernel is compiled once.
@@ -246,9 +271,8 @@ class NetworkSearch {
     const double seconds =
         double(all.trials) *
         (seconds_per_trial + runs_per_trial * operations / double(all.searches.size()) / operations_per_second);
-    monitor_.note(fmt::format("{} kernels in {} forms, {} trials: about {} on an idle machine",
-                              network_.plan.kernels.size(), all.searches.size(), all.trials,
-                              base::seconds_text(seconds)));
+    monitor_.note(fmt::format("{} kernels in {} forms, {} trials: about {} on an idle machine", plan_.kernels.size(),
+                              all.searches.size(), all.trials, base::seconds_text(seconds)));
   }
 
   void spend(const char* on) {
@@ -256,74 +280,74 @@ class NetworkSearch {
     watch_ = {};
   }
 
-  // Numbers that kernels get within the network, when it gets what its program is checked with.
-  graph::Samples samples() const {
-    const std::string place = network_.model.string();
-    const auto inputs = graph::check_inputs(network_.plan.inputs, 1);
-    return graph::samples_of_values(network_.graph, inputs, place, monitor_);
-  }
-
-  TuneRequest search_of(const codegen::Workload& workload) const {
+  TuneRequest request_of(std::size_t kernel) const {
     TuneRequest search = request_.each;
     if (search.timing.constants_mb == 0) search.timing.constants_mb = constants_mb_;
     search.space.layouts = {};
     search.batch = std::min(search.batch, most_batch);
     search.inputs = inputs_;
-    search.workload = workload;
+    search.workload = open_.plan.kernels[kernel].workload;
+    search.out = out_.folder / kernel_folder(kernel, search.workload);
     return search;
   }
 
-  void add(const graph::Plan::Kernel& kernel, double weight, std::size_t folder, TuneAllRequest& all) const {
-    all.searches.push_back(search_of(kernel.workload));
-    all.searches.back().out = out_.folder / kernel_folder(folder, kernel.workload);
+  void add(std::size_t kernel, double weight, TuneAllRequest& all) const {
+    all.searches.push_back(request_of(kernel));
+    all.known.push_back(known_[kernel]);
     all.weights.push_back(weight);
-    all.names.push_back(kernel.label);
+    all.names.push_back(open_.plan.kernels[kernel].label);
   }
 
-  std::size_t place_of(const codegen::Workload& workload) const {
-    const auto place = std::find_if(searches_.begin(), searches_.end(),
-                                    [&](const TuneRequest& search) { return search.workload.key() == workload.key(); });
-    return std::size_t(place - searches_.begin());
+  std::size_t number_of(const graph::Plan::Kernel& kernel) const { return numbers_.at(kernel.workload.key()); }
+
+  // By kernel of all alternatives: how often the plan calls it.
+  std::vector<double> weights() const {
+    std::vector<double> weights(open_.plan.kernels.size());
+    for (const graph::Plan::Kernel& kernel : plan_.kernels)
+      if (!kernel.foreign) weights[number_of(kernel)] = double(kernel.calls);
+    return weights;
   }
 
-  // The searches of all forms, or of those that are chosen already.
-  TuneAllRequest all_forms(bool are_chosen) {
+  // The searches of all alternatives, or of those that are chosen already.
+  TuneAllRequest all_alternatives(bool are_chosen) {
     TuneAllRequest all;
-    const std::vector<double> first = layouts_.weights(form_);
-    for (std::size_t k = 0; k < first.size(); ++k) {
-      if (are_chosen ? first[k] == 0 : !layouts_.is_candidate()[k]) continue;
-      kernels_.push_back(k);
-      add(layouts_.kernels()[k], first[k], k, all);
-    }
-    searches_ = all.searches;
-    weights_ = all.weights;
-    const std::int64_t kernels = std::int64_t(searches_.size());
+    const std::vector<double> calls = weights();
+    for (const std::size_t kernel : kernels_) add(kernel, calls[kernel], all);
+    const std::int64_t copies = std::count_if(kernels_.begin(), kernels_.end(),
+                                              [&](std::size_t kernel) { return kernel >= open_.kernels_of_calls; });
+    const std::int64_t kernels = std::int64_t(kernels_.size()) - copies;
     all.trials = std::max(request_.trials > 0 ? request_.trials : request_.trials_by_kernel * kernels, kernels);
     all.deadline = deadline_;
-    all.later_programs = programs_in_place(searches_.size());
-    all.first_trials =
-        layouts_.any() ? std::clamp(all.trials / (3 * kernels), first_trials, most_first_trials) : first_trials;
+    all.later_programs = programs_in_place(kernels_.size());
+    all.first_trials = graph::has_alternatives(open_)
+                           ? std::clamp(all.trials / (3 * kernels), first_trials, most_first_trials)
+                           : first_trials;
+    if (request_.trials == 0) all.trials += copies * all.first_trials;
     all.negligible = negligible;
-    if (!are_chosen)
-      all.reweigh = [this](const std::vector<double>& best_seconds) {
-        std::vector<double> best(layouts_.kernels().size(), std::numeric_limits<double>::infinity());
-        for (std::size_t s = 0; s < kernels_.size(); ++s) best[kernels_[s]] = best_seconds[s];
-        form_ = layouts_.best(best);
-        const std::vector<double> weights = layouts_.weights(form_);
-        for (std::size_t s = 0; s < kernels_.size(); ++s) weights_[s] = weights[kernels_[s]];
-        return weights_;
-      };
+    if (!are_chosen) all.reweigh = [this](const std::vector<double>& best_seconds) { return choose(best_seconds); };
     if (request_.watch) all.watch = [this](const std::vector<SearchState>& searches) { watch(searches); };
     return all;
   }
 
+  // Chooses by the best times of the searches; their weights from then on.
+  std::vector<double> choose(const std::vector<double>& best_seconds) {
+    std::vector<double> seconds = no_seconds();
+    for (std::size_t s = 0; s < kernels_.size(); ++s) seconds[kernels_[s]] = best_seconds[s];
+    plan_ = graph::best_choice(open_, seconds);
+    const std::vector<double> calls = weights();
+    std::vector<double> chosen;
+    for (const std::size_t kernel : kernels_) chosen.push_back(calls[kernel]);
+    return chosen;
+  }
+
   void watch(const std::vector<SearchState>& searches) const {
+    const std::vector<double> calls = weights();
     std::vector<NetworkKernel> kernels;
     std::vector<SearchState> states;
     for (std::size_t s = 0; s < searches.size(); ++s) {
-      if (weights_[s] == 0) continue;
-      kernels.push_back(kernel_of(layouts_.kernels()[kernels_[s]]));
-      kernels.back().calls = std::int64_t(weights_[s]);
+      if (calls[kernels_[s]] == 0) continue;
+      kernels.push_back(kernel_of(open_.plan.kernels[kernels_[s]]));
+      kernels.back().calls = std::int64_t(calls[kernels_[s]]);
       states.push_back(searches[s]);
     }
     request_.watch(kernels, states);
@@ -333,16 +357,17 @@ class NetworkSearch {
   const base::Deadline& deadline_;
   base::Stopwatch watch_;
   const Network& network_;
+  const graph::OpenPlan& open_;
+  const TunedNetwork* const before_;
   TunedNetwork& out_;
   base::Monitor& monitor_;
+  graph::Plan plan_;
   double constants_mb_;
   codegen::InputSource inputs_;
-  NetworkLayouts layouts_;
-  NetworkForm form_;
-  graph::Plan plan_;
-  std::vector<std::size_t> kernels_;   // that are searched, of layouts_
-  std::vector<TuneRequest> searches_;  // of these
-  std::vector<double> weights_;        // of these
+  std::map<std::uint64_t, std::size_t> numbers_;  // of kernels, by key
+  std::vector<std::optional<TuneResult>> known_;  // by kernel
+  std::vector<std::size_t> kernels_;              // that are searched
+  std::map<std::size_t, TuneResult> found_;       // by kernel
 };
 
 }  // namespace
@@ -358,7 +383,7 @@ Network read_network(const std::filesystem::path& model, const NetworkOptions& o
   if (!options.functions.empty())
     read = graph::with_functions(std::move(read), read_functions(options.functions), place);
   Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
-  network.plan = graph::planned(network.graph, target, place, options.storage);
+  network.plan = graph::open_plan(network.graph, target, place, options.storage);
   return network;
 }
 
@@ -394,14 +419,13 @@ TunedNetwork tune_network(const NetworkRequest& asked, base::Monitor& monitor) {
           out.folder.string(), before->finished->trials));
       return *std::move(before);
     }
-    out.fused = before->fused;
-    out.in_blocks = before->in_blocks;
     out.layouts_chosen = before->layouts_chosen;
     out.finished = before->finished;
   }
   const std::vector<graph::Draw> draws = graph::draws_of(network.graph, request.model.string(), monitor);
-  for (std::size_t i = 0; i < draws.size(); ++i) network.plan.inputs[i].draw = draws[i];
-  NetworkSearch search(request, deadline, watch, network, out, monitor);
+  for (std::size_t i = 0; i < draws.size(); ++i) network.plan.plan.inputs[i].draw = draws[i];
+  if (!out.layouts_given) graph::add_layouts(network.plan, platform.target);
+  NetworkSearch search(request, deadline, watch, network, before ? &*before : nullptr, out, monitor);
   search.run();
   if (before) add_spent(*before, out);
   out.seconds = sum_of(out.kernels);
@@ -458,10 +482,6 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
     if (const base::Document* const value = document.find(option.key)) option.set(*value);
   }
   out.platform = tasks::parse_platform(document.at("platform_description").as_string(), file.string());
-  if (const base::Document* const fused = document.find("fused"))
-    for (const base::Document& value : fused->as_list()) out.fused.insert(int(value.as_integer()));
-  if (const base::Document* const in_blocks = document.find("in_blocks"))
-    for (const base::Document& buffer : in_blocks->as_list()) out.in_blocks.push_back(int(buffer.as_integer()));
   if (const base::Document* const nodes = document.find("nodes")) {
     out.file_nodes = std::size_t(nodes->at("file").as_u64());
     out.nodes = std::size_t(nodes->at("folded").as_u64());
@@ -527,14 +547,6 @@ base::Document to_document(const TunedNetwork& network) {
     for (const auto& [on, seconds] : network.spent) spent.set(on, seconds);
     out.set("spent_seconds", std::move(spent));
   }
-  const auto set_numbers = [&](const std::string& name, const auto& numbers) {
-    if (numbers.empty()) return;
-    base::Document list = base::Document::list();
-    for (const int number : numbers) list.push(std::int64_t(number));
-    out.set(name, std::move(list));
-  };
-  set_numbers("fused", network.fused);
-  set_numbers("in_blocks", network.in_blocks);
   if (network.layouts_given) out.set("layouts_given", true);
   if (network.layouts_chosen) out.set("layouts_chosen", true);
   out.set("nodes", base::Document::map().set("file", network.file_nodes).set("folded", network.nodes));

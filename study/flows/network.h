@@ -7,13 +7,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/document.h"
 #include "base/monitor.h"
+#include "graph/alternatives.h"
 #include "graph/graph.h"
 #include "graph/onnx.h"
 #include "graph/plan.h"
@@ -66,7 +66,7 @@ struct Network {
   NetworkOptions options;
   std::size_t file_nodes = 0;  // before folding
   graph::Graph graph;          // folded
-  graph::Plan plan;
+  graph::OpenPlan plan;        // without other layouts
 };
 // UserError as the parts of graph.
 Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target);
@@ -84,13 +84,8 @@ struct TunedNetwork {
   std::string model_hash;
   NetworkOptions options;
   tasks::Platform platform;
-  bool layouts_given = false;  // by request: none was chosen
-  // How the search goes on where it ended, with a graft that plans the model in the same way: values at which kernels
-  // are one by choice (graph/fuse.h), buffers whose channels are in blocks (graph/layouts.h), and whether times of all
-  // forms of the kernels chose them.
-  std::set<int> fused;
-  std::vector<int> in_blocks;
-  bool layouts_chosen = false;
+  bool layouts_given = false;                         // by request: none was chosen
+  bool layouts_chosen = false;                        // by times of the kernels of all alternatives
   std::size_t file_nodes = 0, nodes = 0;              // of the model's file, and after folding
   std::vector<NetworkKernel> kernels;                 // in the plan's order
   double seconds = 0;                                 // the sum of all calls; infinite while a kernel has no answer
@@ -108,12 +103,11 @@ graph::Plan plan_of(const TunedNetwork& tuned);
 std::filesystem::path network_folder(const NetworkRequest& request);
 
 // Tunes the kernels, and writes the result to network.json in the folder: the plan, its kernels and their answers; the
-// constants of the plan are in constants.bin next to it. Where values between kernels can be stored in
-// blocks of channels, or kernels be one or several (codegen::is_fused_by_choice), kernels get their first trials in
-// each form, then the forms with the least sum are chosen, and only what they need is tuned; when the search is
-// continued, forms that were chosen stay. Kernels without which the network is less than 0.5 % faster get no more than
-// their first trials. A folder that has what is asked for already is left as it is, and its result returned; more
-// trials continue it. Errors as tune; a kernel for which nothing is found does not end the others.
+// constants of the plan are in constants.bin next to it. Where there are alternatives (graph/alternatives.h), the
+// kernels of all get their first trials, then the alternatives with the least sum are chosen, and only what they need
+// is tuned; when the search is continued, they stay. Kernels without which the network is less than 0.5 % faster get no
+// more than their first trials. A folder that has what is asked for already is left as it is, and its result returned;
+// more trials continue it. Errors as tune; a kernel for which nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
 
 // Whether a folder has the result of tune_network, and it. UserError for a file that is broken.

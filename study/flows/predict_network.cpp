@@ -13,9 +13,9 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "base/statistics.h"
+#include "graph/layouts.h"
 #include "study/flows/explained.h"
 #include "study/flows/network.h"
-#include "study/flows/network_layouts.h"
 #include "study/knowledge/kernel_speed.h"
 #include "tasks/probe.h"
 
@@ -68,38 +68,42 @@ struct Known {
 };
 
 // The plan that tune_network would choose if its kernels took the known times, or else their estimates.
-graph::Plan likely_plan(const Network& network, const codegen::Target& target, const Known& known, std::uint64_t seed) {
-  NetworkLayouts layouts(network, target, true,
-                         [&](const codegen::Workload& workload) { return known.seconds.contains(workload.key()); });
-  if (!layouts.any()) return network.plan;
+graph::Plan likely_plan(const graph::OpenPlan& open, const Known& known, std::uint64_t seed) {
+  if (!graph::has_alternatives(open)) return graph::first_choice(open);
+  const std::vector<graph::Plan::Kernel>& kernels = open.plan.kernels;
+  std::vector<double> best(kernels.size(), 0);
+  std::vector<bool> is_known;
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    const auto found = known.seconds.find(kernels[k].workload.key());
+    is_known.push_back(kernels[k].foreign || found != known.seconds.end());
+    if (!kernels[k].foreign && is_known[k]) best[k] = found->second;
+  }
+  const std::vector<bool> candidates = graph::candidates(open, is_known);
+  std::vector<std::size_t> estimated;
   std::vector<codegen::Workload> workloads;
   std::vector<meta::Place> places;
-  for (const graph::Plan::Kernel& kernel : layouts.kernels()) {
-    workloads.push_back(kernel.workload);
-    places.push_back(speed_place(kernel.workload));
+  for (std::size_t k = 0; k < kernels.size(); ++k) {
+    if (!candidates[k]) best[k] = std::numeric_limits<double>::infinity();
+    if (is_known[k] || std::isinf(best[k])) continue;
+    estimated.push_back(k);
+    workloads.push_back(kernels[k].workload);
+    places.push_back(speed_place(kernels[k].workload));
   }
   const meta::GaussianProcess model = speed_model(known.roofline, known.measured, workloads);
   const auto drawn = model.drawn(places, draws, base::Stream(seed, "predict network: forms"));
-  std::vector<double> best;
-  for (std::size_t k = 0; k < workloads.size(); ++k) {
-    const auto found = known.seconds.find(workloads[k].key());
-    if (!layouts.is_candidate()[k]) {
-      best.push_back(std::numeric_limits<double>::infinity());
-    } else if (found != known.seconds.end()) {
-      best.push_back(found->second);
-    } else {
-      std::vector<double> reached;
-      for (const std::vector<double>& all : drawn) reached.push_back(all[k]);
-      best.push_back(known.roofline.least_seconds(kernel_work_of(workloads[k])) / std::exp(base::median(reached)));
-    }
+  for (std::size_t e = 0; e < estimated.size(); ++e) {
+    std::vector<double> reached;
+    for (const std::vector<double>& all : drawn) reached.push_back(all[e]);
+    best[estimated[e]] = known.roofline.least_seconds(kernel_work_of(workloads[e])) / std::exp(base::median(reached));
   }
-  return layouts.plan(layouts.best(best));
+  return graph::best_choice(open, best);
 }
 
 }  // namespace
 
 PredictedNetwork predict_network(const PredictNetworkRequest& request) {
-  const Network network = read_network(request.model, request.options, request.platform.target);
+  Network network = read_network(request.model, request.options, request.platform.target);
+  graph::add_layouts(network.plan, request.platform.target);
   const std::vector<MeasuredKernel> measured = measured_kernels(
       request.library.empty() ? std::nullopt : std::optional(request.library), request.from, request.platform);
   const std::optional<Roofline> roofline = roofline_of(request.platform, measured);
@@ -117,7 +121,7 @@ PredictedNetwork predict_network(const PredictNetworkRequest& request) {
     known.seconds.emplace(kernel.workload.key(), kernel.seconds);
     does_less.emplace(kernel.workload.key(), kernel.does_less);
   }
-  const graph::Plan plan = likely_plan(network, request.platform.target, known, request.seed);
+  const graph::Plan plan = likely_plan(network.plan, known, request.seed);
   std::vector<codegen::Workload> unknown;
   std::vector<meta::Place> places;
   for (const graph::Plan::Kernel& kernel : plan.kernels) {

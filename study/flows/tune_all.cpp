@@ -71,7 +71,7 @@ class SharedSearches {
       : request_(request), monitor_(monitor), tasks_(request.searches.size()), given_(request.deadline.left()) {
     for (std::size_t t = 0; t < tasks_.size(); ++t) {
       tasks_[t].weight = request.weights[t];
-      known_.push_back(known_result(request.searches[t], monitor));
+      known_.push_back(request.known.empty() ? known_result(request.searches[t], monitor) : request.known[t]);
       tasks_[t].ended = known_.back().has_value();
       if (tasks_[t].ended) {
         tasks_[t].best_seconds.push_back(known_.back()->answer->seconds());

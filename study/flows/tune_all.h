@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct SearchState {
 
 struct TuneAllRequest {
   std::vector<TuneRequest> searches;  // their own `trials` are upper bounds
-  std::vector<double> weights;        // one for each: how often the kernel runs; above 0 (0 goes with `reweigh`)
+  // What is known of each without a search, if the caller has asked (known_result); empty: it is asked here.
+  std::vector<std::optional<TuneResult>> known = {};
+  std::vector<double> weights;  // one for each: how often the kernel runs; above 0 (0 goes with `reweigh`)
   // Called once all have had their first trials, with their best times (infinite: none yet): the weights from then on.
   // Searches of weight 0 get no more trials, and their results have no answer.
   std::function<std::vector<double>(const std::vector<double>& best_seconds)> reweigh;

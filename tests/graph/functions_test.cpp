@@ -9,6 +9,7 @@
 #include "graph/operators.h"
 #include "graph/plan.h"
 #include "tests/graph/support/onnx_file.h"
+#include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
 #include "tests/support/refusal.h"
 

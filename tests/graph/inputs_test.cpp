@@ -122,12 +122,11 @@ TEST(Inputs, OfKernelsAreWhatTheNetworkGivesThem) {
   const Graph graph = folded_graph(file);
   graft::base::Monitor nobody;
   const Samples samples = samples_of_values(graph, inputs_of(graph), "m.onnx", nobody);
-  const Plan plan = planned(graph, graft::codegen::Target{}, "m.onnx");
-  std::map<std::string, graft::codegen::Seen> seen;
-  add_seen(plan, given_forms(plan), samples, seen);
-  ASSERT_EQ(seen.size(), plan.kernels.size());
+  const OpenPlan open = open_plan(graph, graft::codegen::Target{}, "m.onnx");
+  const std::map<std::string, graft::codegen::Seen> seen = seen_by_kernels(open, samples);
+  ASSERT_EQ(seen.size(), open.plan.kernels.size());
   int masks = 0;
-  for (const Plan::Kernel& kernel : plan.kernels) {
+  for (const Plan::Kernel& kernel : open.plan.kernels) {
     for (const auto& [tensor, numbers] : seen.at(kernel.workload.text())) {
       ASSERT_FALSE(numbers.empty());
       const double least = *std::min_element(numbers.begin(), numbers.end());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/alternatives.h"
 #include "tests/graph/support/kept_plan.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
@@ -20,17 +21,20 @@ using file::GraphFile;
 using graft::codegen::Elements;
 using List = std::vector<std::int64_t>;
 
-const Fusions everywhere = {true, {}};
-
 Elements elements(std::size_t count, std::uint64_t seed) {
   const std::vector<float> all = numbers(std::int64_t(count), seed);
   return Elements(std::vector<double>(all.begin(), all.end()));
 }
 
 // Plans the file's graph, and checks that the plan, written down and read again, computes what the graph does.
-Plan plan_of(const GraphFile& file, int version = 17, const Fusions& fusions = {}) {
+// With calls as one wherever they may be, if that is asked for.
+enum class Calls { apart, as_one };
+Plan plan_of(const GraphFile& file, int version = 17, Calls calls = Calls::apart) {
   const Graph graph = folded(file::read(file, version), "m.onnx");
-  Plan plan = planned(graph, vector_target(), "m.onnx", graft::codegen::DType::f32, fusions);
+  const OpenPlan open = open_plan(graph, vector_target(), "m.onnx");
+  // Each call takes a second: the fewest are the best.
+  const std::vector<double> seconds(open.plan.kernels.size(), 1);
+  Plan plan = calls == Calls::apart ? first_choice(open) : best_choice(open, seconds);
   std::map<std::string, Elements> inputs;
   for (const int input : graph.inputs) {
     const Value& value = graph.values[std::size_t(input)];
@@ -165,22 +169,17 @@ GraphFile attention(const std::string& also_read = "", int axis = -1, std::int64
 TEST(Plan, AttentionIsOneKernelWhereThatIsChosen) {
   const Plan separate = plan_of(attention());
   EXPECT_EQ(separate.calls.size(), 3u);
-  for (const Plan::Call& call : separate.calls) EXPECT_TRUE(call.fused.empty());
-  const Plan plan = plan_of(attention(), 17, everywhere);
+  const Plan plan = plan_of(attention(), 17, Calls::as_one);
   ASSERT_EQ(plan.calls.size(), 1u);
-  const std::vector<int>& fused = plan.calls[0].fused;
-  ASSERT_EQ(fused.size(), 1u);
-  EXPECT_EQ(plan_of(attention(), 17, {false, {fused[0]}}).calls.size(), 1u);
-  EXPECT_EQ(plan_of(attention(), 17, {false, {fused[0] + 1}}).calls.size(), 3u);
   EXPECT_EQ(plan.kernels[0].workload.computation().stages.back().value.root().op, graft::codegen::Op::div);
   for (const Plan::Buffer& buffer : plan.buffers) EXPECT_NE(buffer.where, Plan::Buffer::Where::arena);
 }
 
 TEST(Plan, AttentionWhoseMatricesAreReadElsewhereIsNotOneKernel) {
   for (const char* name : {"product", "scaled", "scores", "weights"})
-    EXPECT_GT(plan_of(attention(name), 17, everywhere).calls.size(), 2u) << name;
-  EXPECT_GT(plan_of(attention("", 2), 17, everywhere).calls.size(), 2u) << "softmax along another axis";
-  EXPECT_GT(plan_of(attention("", -1, 4), 17, everywhere).calls.size(), 2u) << "rows that fill no vector";
+    EXPECT_GT(plan_of(attention(name), 17, Calls::as_one).calls.size(), 2u) << name;
+  EXPECT_GT(plan_of(attention("", 2), 17, Calls::as_one).calls.size(), 2u) << "softmax along another axis";
+  EXPECT_GT(plan_of(attention("", -1, 4), 17, Calls::as_one).calls.size(), 2u) << "rows that fill no vector";
 }
 
 // An inverted residual: a product, a depthwise convolution, a product, with Clip between them.
@@ -207,35 +206,15 @@ GraphFile inverted_residual(const std::string& also_read = "", std::int64_t stri
 TEST(Plan, DepthwiseConvolutionsAndTheirProductsAreOneKernelWhereThatIsChosen) {
   for (const std::int64_t stride : {1, 2}) {
     EXPECT_EQ(plan_of(inverted_residual("", stride)).calls.size(), 3u);
-    const Plan plan = plan_of(inverted_residual("", stride), 17, everywhere);
+    const Plan plan = plan_of(inverted_residual("", stride), 17, Calls::as_one);
     ASSERT_EQ(plan.calls.size(), 2u);
-    EXPECT_TRUE(plan.calls[0].fused.empty());
-    ASSERT_EQ(plan.calls[1].fused.size(), 1u);
     EXPECT_EQ(plan.calls[1].nodes.size(), 4u);
   }
   // What lies between is read elsewhere.
   for (const char* name : {"d", "e"})
-    for (const Plan::Call& call : plan_of(inverted_residual(name), 17, everywhere).calls)
-      EXPECT_TRUE(call.fused.empty()) << name;
-}
-
-// Where two places have the same kernel, either may be one kernel or two.
-TEST(Plan, FusionsAreChosenPlaceByPlace) {
-  GraphFile file = inverted_residual();
-  file.node("Conv", {"y", "wide", "b"}, {"a1"})
-      .node("Clip", {"a1", "low", "high"}, {"c1"})
-      .node("Conv", {"c1", "deep", "b"}, {"d1"}, {attribute("group", 16), attribute("pads", List{1, 1, 1, 1})})
-      .node("Clip", {"d1", "low", "high"}, {"e1"})
-      .node("Conv", {"e1", "narrow"}, {"f1"})
-      .node("Add", {"f1", "y"}, {"z"})
-      .output("z");
-  const Plan both = plan_of(file, 17, everywhere);
-  ASSERT_EQ(both.calls.size(), 4u);
-  EXPECT_EQ(both.calls[1].kernel, both.calls[3].kernel);
-  const Plan one = plan_of(file, 17, {false, {both.calls[3].fused.begin(), both.calls[3].fused.end()}});
-  ASSERT_EQ(one.calls.size(), 5u);
-  EXPECT_EQ(one.calls[4].fused, both.calls[3].fused);
-  for (std::size_t c = 0; c < 4; ++c) EXPECT_TRUE(one.calls[c].fused.empty());
+    EXPECT_EQ(plan_of(inverted_residual(name), 17, Calls::as_one).calls.size(),
+              plan_of(inverted_residual(name)).calls.size())
+        << name;
 }
 
 // A product that is transposed but for its innermost dimension is written so at once.

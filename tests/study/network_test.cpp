@@ -1,5 +1,6 @@
 #include "study/flows/network.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -235,7 +236,6 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   request.each.out = folder / "given";
   request.each.space.layouts = codegen::Layouts::given;
   const TunedNetwork given = tune_network(request, monitor);
-  EXPECT_TRUE(given.in_blocks.empty());
   EXPECT_TRUE(read_tuned_network(folder / "given").layouts_given);
   request.each.space.layouts = codegen::Layouts::free;
   EXPECT_THROW(tune_network(request, monitor), base::UserError) << "the same folder";
@@ -251,27 +251,50 @@ TEST(Network, StoresValuesBetweenKernelsWhereTheSumIsLeast) {
   EXPECT_TRUE(free.layouts_chosen);
   EXPECT_FALSE(given.layouts_chosen);
   TunedNetwork blocked = all_in_blocks(free);
-  EXPECT_EQ(blocked.in_blocks.size(), 2u);
   write_tuned_network(blocked);
   request.each.out = folder / "free";
   request.each.space.layouts = {};
   request.trials_by_kernel = 6;
   const TunedNetwork kept = tune_network(request, monitor);
-  EXPECT_EQ(kept.in_blocks, blocked.in_blocks);
+  EXPECT_EQ(kernels_of(kept), kernels_of(blocked));
   const CompiledNetwork made = compile_network({.folder = folder / "free", .name = "net"}, monitor);
   ASSERT_TRUE(made.results.has_value());
   EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
   EXPECT_LT(made.results->outputs[0].largest_error, 1e-4 * made.results->outputs[0].largest);
 
-  // Another graft's plan had other buffers: what is known decides again.
+  // Another graft made other kernels: what is known decides again.
   blocked = kept;
-  blocked.in_blocks = {0};
+  blocked.kernels.pop_back();
   write_tuned_network(blocked);
   EXPECT_THROW(plan_of(blocked), base::UserError) << "a folder without a plan";
   const TunedNetwork again = tune_network(request, monitor);
   EXPECT_TRUE(again.layouts_chosen);
-  EXPECT_NE(again.in_blocks, blocked.in_blocks);
+  EXPECT_NE(kernels_of(again), kernels_of(blocked));
   EXPECT_EQ(plan_of(again).kernels.size(), again.kernels.size());
+}
+
+// Takes the model's file away as soon as something is measured.
+class WithoutModel final : public base::Monitor {
+ public:
+  explicit WithoutModel(std::filesystem::path model) : model_(std::move(model)) {}
+  void progress(std::string_view, std::int64_t, std::int64_t) override { std::filesystem::remove(model_); }
+
+ private:
+  const std::filesystem::path model_;
+};
+
+// The choice between layouts, programs within the network and what is written need it no more.
+TEST(Network, IsReadFoldedAndPlannedOnce) {
+  const base::Folder folder;
+  WithoutModel monitor(folder / "net.onnx");
+  base::replace_file(folder / "net.onnx", convolutions());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native:v3");
+  request.trials_by_kernel = 4;
+  const TunedNetwork tuned = tune_network(request, monitor);
+  EXPECT_FALSE(std::filesystem::exists(request.model));
+  EXPECT_TRUE(tuned.complete);
+  EXPECT_TRUE(tuned.layouts_chosen);
+  EXPECT_GT(tuned.in_place_seconds.value_or(0), 0);
 }
 
 // Attention over 16 tokens, and what else a network needs so that other kernels have a part in the sum.
@@ -286,8 +309,8 @@ std::string small_attention() {
   return file.model();
 }
 
-// Tunes a network in which kernels at `calls` less than the most may be one, checks the choice, and both forms.
-void expect_choice_of_fusion(const std::string& model, std::size_t separate_calls, std::size_t fused_calls) {
+// Tunes a network in which kernels may be one at one place, checks the choice, and both ways.
+void expect_choice_of_fusion(const std::string& model) {
   const base::Folder folder;
   base::Monitor monitor;
   base::replace_file(folder / "net.onnx", model);
@@ -300,21 +323,18 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
   for (const NetworkKernel& kernel : tuned.kernels) EXPECT_TRUE(kernel.answer.has_value()) << kernel.failure;
 
   // Either choice is kept when the search goes on, and its program is right.
-  const Network one = read_network(tuned.model, tuned.options, tuned.platform.target);
-  const graph::Plan all = graph::planned(one.graph, tuned.platform.target, "all", codegen::DType::f32, {true, {}});
-  std::set<int> fused;
-  for (const graph::Plan::Call& call : all.calls) fused.insert(call.fused.begin(), call.fused.end());
-  ASSERT_FALSE(fused.empty());
-  TunedNetwork before = tuned;
-  before.in_blocks.clear();
-  for (const std::set<int>& choice : {std::set<int>(), fused}) {
-    before.fused = choice;
+  const graph::OpenPlan open = read_network(tuned.model, tuned.options, tuned.platform.target).plan;
+  ASSERT_EQ(graph::fusions(open), 1u);
+  const std::vector<double> ones(open.plan.kernels.size(), 1);  // fewer calls are better
+  for (const graph::Plan& choice : {graph::first_choice(open), graph::best_choice(open, ones)}) {
+    const std::string name = fmt::format("{} calls", choice.calls.size());
+    const TunedNetwork before = with_choice(tuned, choice);
     write_tuned_network(before);
     ++request.trials_by_kernel;
-    request.each.library = folder / (choice.empty() ? "separate-library" : "fused-library");
+    request.each.library = folder / (name + ", library");
     const TunedNetwork kept = tune_network(request, monitor);
-    EXPECT_EQ(kept.fused, choice);
-    EXPECT_EQ(plan_of(kept).calls.size(), choice.empty() ? separate_calls : fused_calls);
+    EXPECT_EQ(kernels_of(kept), kernels_of(before));
+    EXPECT_EQ(plan_of(kept).calls.size(), choice.calls.size());
     const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
     ASSERT_TRUE(made.results.has_value());
     EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
@@ -322,18 +342,18 @@ void expect_choice_of_fusion(const std::string& model, std::size_t separate_call
 
     // Elsewhere, what is known decides, without a search.
     NetworkRequest elsewhere = request;
-    elsewhere.each.out = folder / (choice.empty() ? "separate" : "fused");
+    elsewhere.each.out = folder / name;
     elsewhere.each.space.layouts = codegen::Layouts::given;
     const TunedNetwork again = tune_network(elsewhere, monitor);
-    EXPECT_EQ(again.fused, choice);
+    EXPECT_EQ(kernels_of(again), kernels_of(before));
     for (const NetworkKernel& kernel : again.kernels) EXPECT_EQ(kernel.trials, 0) << kernel.label;
   }
 
-  // Another graft's plan had other places: what is known decides again.
-  before.fused = {1000};
+  // Another graft made other kernels: what is known decides again.
+  TunedNetwork before = tuned;
+  before.kernels.resize(1);
   write_tuned_network(before);
-  const TunedNetwork other = tune_network(request, monitor);
-  EXPECT_TRUE(other.fused.empty() || other.fused == fused);
+  EXPECT_GT(tune_network(request, monitor).kernels.size(), 1u);
 }
 
 // An inverted residual, and its input as ONNX has it.
@@ -354,15 +374,15 @@ std::string small_inverted_residual() {
 }
 
 TEST(Network, TimesDecideWhetherADepthwiseConvolutionAndItsProductAreOneKernel) {
-  expect_choice_of_fusion(small_inverted_residual(), 3, 2);
+  expect_choice_of_fusion(small_inverted_residual());
 }
 
 TEST(Network, TimesDecideWhetherAttentionIsOneKernel) {
-  expect_choice_of_fusion(small_attention(), 4, 2);
+  expect_choice_of_fusion(small_attention());
 }
 
-// A folder as an earlier graft wrote it, without its ONNX file and the runs of its kernels. Its kernels and plan stay what
-// they are, whatever later ones fold and fuse.
+// A folder as an earlier graft wrote it, without its ONNX file and the runs of its kernels. Its kernels and plan stay
+// what they are, whatever later ones fold and fuse.
 TEST(Network, FoldersOfEarlierGraftsAreCompiledWithoutTheirModels) {
   base::Monitor monitor;
   const std::filesystem::path folder = GRAFT_SOURCE_DIR "/tests/study/frozen_network";
