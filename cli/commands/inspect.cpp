@@ -84,6 +84,7 @@ Command inspect_command() {
         options.flag("ir", flags->ir, "its optimised LLVM IR");
         options.flag("assembly", flags->assembly, "its machine code");
         options.flag("features", flags->features, "what a cost model sees of it");
+        options.flag("passes", flags->passes, "of an ONNX file: what each step of folding changed");
         options.text("encoding", flags->encoding, "feature list");
         return [flags](Session& session) { return inspect(*flags, session); };
       }};

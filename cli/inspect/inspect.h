@@ -21,7 +21,7 @@ struct InspectFlags {
   std::string what, platform, workload, encoding = "context_relation";
   study::NetworkOptions network;
   SpaceFlag space;
-  bool program = false, ir = false, assembly = false, features = false;
+  bool program = false, ir = false, assembly = false, features = false, passes = false;
   bool wants_program() const { return program || ir || assembly || features; }
 };
 

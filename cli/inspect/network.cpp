@@ -102,6 +102,27 @@ base::Document print_kernels(const graph::Plan& plan, const PlannedNetwork& plan
   return list;
 }
 
+// The steps from the file to the graph that is planned.
+base::Document passes_of(const study::Network& network, bool is_printed, Output& out) {
+  Table table({"step of folding", "nodes", "operators that went (-) and came"});
+  base::Document list = base::Document::list();
+  for (const graph::Pass& pass : network.passes) {
+    std::string changes;
+    base::Document change = base::Document::map();
+    for (const auto& [operation, count] : pass.change) {
+      changes += fmt::format("{}{:+} {}", changes.empty() ? "" : ", ", count, operation);
+      change.set(operation, count);
+    }
+    table.row({pass.name, std::to_string(pass.nodes), changes});
+    list.push(base::Document::map().set("step", pass.name).set("nodes", pass.nodes).set("change", std::move(change)));
+  }
+  if (is_printed) {
+    out.table(table);
+    out.line("");
+  }
+  return list;
+}
+
 }  // namespace
 
 int inspect_network(const InspectFlags& flags, Session& session) {
@@ -133,6 +154,7 @@ int inspect_network(const InspectFlags& flags, Session& session) {
   for (const int input : network.inputs) out.line("input " + text_of(network.values[std::size_t(input)]));
   for (const int output : network.outputs) out.line("output " + text_of(network.values[std::size_t(output)]));
   out.line("");
+  base::Document passes = passes_of(read, flags.passes, out);
   Table table({"operator", "nodes", "different", "operations"});
   base::Document operators = base::Document::list();
   for (const auto& [name, kind] : kinds) {
@@ -170,6 +192,7 @@ int inspect_network(const InspectFlags& flags, Session& session) {
       .set("arena_bytes", planned.arena_bytes)
       .set("peak_bytes", planned.peak_bytes)
       .set("platform", platform.name)
+      .set("passes", std::move(passes))
       .set("operators", std::move(operators))
       .set("kernels", std::move(kernels));
   return done;

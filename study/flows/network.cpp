@@ -382,7 +382,8 @@ Network read_network(const std::filesystem::path& model, const NetworkOptions& o
   graph::Graph read = graph::with_numbers(graph::read_onnx(model, options.shapes), options.constants, place);
   if (!options.functions.empty())
     read = graph::with_functions(std::move(read), read_functions(options.functions), place);
-  Network network{model, options, read.nodes.size(), graph::folded(read, place), {}};
+  Network network{model, options, read.nodes.size(), {}, {}, {}};
+  network.graph = graph::folded(read, place, {}, &network.passes);
   network.plan = graph::open_plan(network.graph, target, place, options.storage);
   return network;
 }

@@ -14,6 +14,7 @@
 #include "base/document.h"
 #include "base/monitor.h"
 #include "graph/alternatives.h"
+#include "graph/fold.h"
 #include "graph/graph.h"
 #include "graph/onnx.h"
 #include "graph/plan.h"
@@ -65,8 +66,9 @@ struct Network {
   std::filesystem::path model;
   NetworkOptions options;
   std::size_t file_nodes = 0;  // before folding
-  graph::Graph graph;          // folded
-  graph::OpenPlan plan;        // without other layouts
+  std::vector<graph::Pass> passes;
+  graph::Graph graph;    // folded
+  graph::OpenPlan plan;  // without other layouts
 };
 // UserError as the parts of graph.
 Network read_network(const std::filesystem::path& model, const NetworkOptions& options, const codegen::Target& target);

@@ -63,6 +63,30 @@ TEST(Inspect, ANetworkByItsDifferentComputations) {
   EXPECT_EQ(found.at("constant_bytes").as_integer(), 4 * (36 + 4));
 }
 
+// The affine map goes into the convolution's weights, and what nothing takes goes.
+TEST(Inspect, ANetworkByTheStepsOfFolding) {
+  const base::Folder folder;
+  const std::string file = (folder / "net.onnx").string();
+  const std::vector<float> four = {1, 2, 3, 4}, two = {1, 2};
+  base::replace_file(file, graph::file::GraphFile()
+                               .input("x", {1, 2, 3, 3})
+                               .weight("w", {2, 2, 1, 1}, four)
+                               .weight("s", {2, 1, 1}, two)
+                               .node("Conv", {"x", "w"}, {"a"})
+                               .node("Mul", {"a", "s"}, {"y"})
+                               .node("Neg", {"x"}, {"unused"})
+                               .output("y")
+                               .model());
+  const base::Finished finished = graft({"inspect", file, "--passes"});
+  EXPECT_NE(finished.out.find("scales in weights"), std::string::npos) << finished.out << finished.err;
+  EXPECT_NE(finished.out.find("-1 Mul"), std::string::npos) << finished.out;
+  EXPECT_EQ(graft({"inspect", file}).out.find("scales in weights"), std::string::npos);
+  const base::Document found = base::parse_json(graft({"inspect", file, "--json"}).out, "json");
+  const base::Document& last = found.at("passes").as_list().back();
+  EXPECT_EQ(last.at("nodes").as_integer(), 1);
+  EXPECT_EQ(last.at("change").to_json(), R"({"Neg":-1})");
+}
+
 // What is fused, moved and stored, by hand: Conv and Relu are one call, and both of them one kernel.
 TEST(Inspect, ANetworkByItsKernels) {
   const base::Folder folder;
