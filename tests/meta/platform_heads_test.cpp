@@ -44,7 +44,7 @@ std::vector<float> trained(std::span<const PreparedGroup> groups, int threads) {
   base::Monitor monitor;
   Stage stage{"heads", 1, 0, nullptr, &monitor};
   stage.threads = threads;
-  return train_platform_heads(shape, "native", 1, groups, settings, stage);
+  return train_platform_heads(shape, 1, groups, settings, stage);
 }
 
 TEST(PlatformHeads, LearnWhatAllPlatformsShareOnAnyNumberOfThreads) {
