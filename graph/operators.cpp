@@ -149,10 +149,11 @@ base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands
 std::string why_not_known(const std::string& operation) {
   const std::size_t dot = operation.rfind('.');
   if (dot == std::string::npos)
-    return "an operator that is not known; export the model with other operators, or cut off the part that has it";
+    return "an operator that is not known; export the model with other operators, or give a C function that computes "
+           "it";
   return fmt::format(
       "an operator that is not known, of the domain {}; export the model with ONNX's own operators, or with this one as"
-      " a function of the model",
+      " a function of the model, or give a C function that computes it",
       in_quotes(operation.substr(0, dot)));
 }
 

@@ -119,7 +119,6 @@ const std::vector<Refused> kRefused = {
      {"unknown learner 'mamml'", "did you mean 'maml'"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--encoding", "context_relatoin"},
      {"unknown encoding", "did you mean 'context_relation'"}},
-    {{"train", "nothing.h5", "--out", "m.h5", "--device", "gpu"}, {"--device", "expected cpu or cuda, got 'gpu'"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--model", "mpl"}, {"--model", "did you mean 'mlp'"}},
     {{"train", "nothing.h5", "--out", "m.h5", "--model", "treegru", "--encoding", "context_relation"},
      {"--model, --encoding", "context_relation makes no trees", "use encoding tree"}},

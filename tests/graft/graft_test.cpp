@@ -236,7 +236,7 @@ TEST(Graft, ASearchOfANetworkGoesOnThroughEveryDoor) {
   const std::filesystem::path model = folder / "relu.onnx", run = folder / "run";
   base::replace_file(model, relu_file());
   const auto program = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> words{GRAFT_PROGRAM, "tune",   model,   "--shape", "columns=3",
+    std::vector<std::string> words{GRAFT_PROGRAM, "tune",   model,   "--shape", "columns=64",
                                    "--platform",  modelled, "--out", run};
     words.insert(words.end(), {"--effort", "quick", "--quiet", "--json"});
     words.insert(words.end(), more.begin(), more.end());
@@ -250,7 +250,7 @@ TEST(Graft, ASearchOfANetworkGoesOnThroughEveryDoor) {
   const std::string modules = GRAFT_PYTHON_MODULES;
   if (!modules.empty()) {
     const std::string call =
-        "import sys, graft; graft.tune_network(sys.argv[1], sys.argv[2], shapes={'columns': [3]}, "
+        "import sys, graft; graft.tune_network(sys.argv[1], sys.argv[2], shapes={'columns': [64]}, "
         "effort='quick', out=sys.argv[3])";
     const base::Finished finished =
         base::run_process({"/usr/bin/env", "PYTHONPATH=" + modules, GRAFT_PYTHON, "-c", call, model, modelled, run},
@@ -259,7 +259,7 @@ TEST(Graft, ASearchOfANetworkGoesOnThroughEveryDoor) {
     EXPECT_NE(base::read_file(file).find("\"finished\""), std::string::npos);
   }
   NetworkSettings settings;
-  settings.shapes = {{"columns", {3}}};
+  settings.shapes = {{"columns", {64}}};
   settings.out = run;
   settings.effort = "quick";
   settings.trials = 20;

@@ -458,9 +458,8 @@ TEST(Fold, AllNodesThatAreNotSupportedAreNamedAtOnce) {
   EXPECT_EQ(
       refusal([&] { return folded_file(graph); }),
       "m.onnx: 5 nodes cannot be computed: 1 x 'AveragePool': pads that crop, as node 3 (AveragePool); "
-      "2 x 'CumProd': an operator that is not known; export the model with other operators, or cut off the part that "
-      "has "
-      "it, as node 'first' (CumProd); "
+      "2 x 'CumProd': an operator that is not known; export the model with other operators, or give a C function that "
+      "computes it, as node 'first' (CumProd); "
       "1 x 'If': a condition that is not a constant, and branches of different shapes ([1,1,4] and [1,1,1]); give the "
       "inputs that it depends on, as node 4 (If); "
       "1 x 'Relu': attribute 'slope', as node 6 (Relu)");
