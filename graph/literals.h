@@ -5,8 +5,8 @@
 
 namespace graft::graph {
 
-// Literals in single precision by which groups differ that are equal otherwise, such as the scales that a network has
-// learnt for each of its equal layers, become constants that the groups read: then they are one kernel, tuned once.
+// Literals by which groups differ that are equal otherwise, such as the scales and zero points that a network has learnt
+// for each of its equal layers, become constants that the groups read: then they are one kernel, tuned once.
 void share_kernels(Groups& groups);
 
 }  // namespace graft::graph

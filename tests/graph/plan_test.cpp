@@ -108,6 +108,40 @@ TEST(Plan, EqualLayersWithOtherNumbersAreOneKernel) {
   EXPECT_NE(text.find("0),6)"), std::string::npos) << text;
 }
 
+// The same for scales and zero points of quantised layers.
+TEST(Plan, EqualQuantisedLayersAreOneKernel) {
+  GraphFile file;
+  file.input("x", {4, 8}, file::u8);
+  const auto scalar = [&](const std::string& name, int zero) {
+    file.weight_of(file::tensor(name + ".zero", {}, file::u8, std::string(1, char(zero))));
+    file.weight(name + ".scale", {}, {0.5F + float(zero) / 64});
+  };
+  std::string from = "x";
+  scalar("x", 3);
+  for (const std::string layer : {"a", "b", "c"}) {
+    std::string weights(64, '\0');
+    for (std::size_t e = 0; e < weights.size(); ++e) weights[e] = char(int(e * 7 + std::size_t(layer[0])) % 19 - 9);
+    file.weight_of(file::tensor(layer + ".w", {8, 8}, file::i8, weights));
+    file.weight_of(file::tensor(layer + ".wzero", {}, file::i8, std::string(1, '\0')));
+    file.weight(layer + ".wscale", {8}, numbers(8, layer[0]));
+    scalar(layer, layer[0]);
+    file.node("QLinearMatMul",
+              {from, from + ".scale", from + ".zero", layer + ".w", layer + ".wscale", layer + ".wzero",
+               layer + ".scale", layer + ".zero"},
+              {layer});
+    from = layer;
+  }
+  file.output("c");
+  const Plan plan = plan_of(file);
+  ASSERT_EQ(plan.kernels.size(), 1u) << plan.kernels[0].workload.text() << "\n" << plan.kernels[1].workload.text();
+  EXPECT_EQ(plan.kernels[0].calls, 3);
+  graft::base::Monitor nobody;
+  std::vector<double> x;
+  for (int e = 0; e < 32; ++e) x.push_back((e * 37) % 256);
+  const Graph graph = folded(file::read(file, 17), "m.onnx");
+  EXPECT_EQ(run(plan, {{"x", x}}), reference(graph, {{"x", x}}, "m.onnx", nobody));
+}
+
 // ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add: as exporters write it.
 TEST(Plan, ANormalisationInManyNodesIsOneKernel) {
   GraphFile file;
