@@ -25,6 +25,9 @@ constexpr Instruction x86_512{"vpdpbusd_512", "x86_64", "+avx512vnni", 512, "llv
 constexpr Instruction x86_256{
     "vpdpbusd_256", "x86_64", "+avx512vnni,+avx512vl", 256, "llvm.x86.avx512.vpdpbusd.256", true};
 constexpr Instruction x86_256_vex{"vpdpbusd_vex", "x86_64", "+avxvnni", 256, "llvm.x86.avx512.vpdpbusd.256", true};
+// Products of words, twice: of the even bytes and of the odd ones.
+constexpr Instruction x86_words_512{"vpmaddwd_512", "x86_64", "+avx512bw", 512, "llvm.x86.avx512.pmaddw.d.512", false};
+constexpr Instruction x86_words_256{"vpmaddwd_256", "x86_64", "+avx2", 256, "llvm.x86.avx2.pmadd.wd", false};
 constexpr Instruction arm_signed{"sdot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.sdot.v4i32.v16i8", false};
 constexpr Instruction arm_unsigned{"udot", "aarch64", "+dotprod", 128, "llvm.aarch64.neon.udot.v4i32.v16i8", false};
 constexpr Instruction arm_mixed{"usdot", "aarch64", "+i8mm", 128, "llvm.aarch64.neon.usdot.v4i32.v16i8", true};
@@ -41,10 +44,10 @@ struct Kind {
 };
 const std::vector<Kind>& kinds() {
   static const std::vector<Kind> all = {
-      {"u8", "i8", {x86_512, x86_256, x86_256_vex, arm_mixed}},
-      {"i8", "u8", {x86_512, x86_256, x86_256_vex, arm_mixed}},
-      {"i8", "i8", {x86_512, x86_256, x86_256_vex, arm_signed}},
-      {"u8", "u8", {arm_unsigned}},
+      {"u8", "i8", {x86_512, x86_256, x86_256_vex, x86_words_512, x86_words_256, arm_mixed}},
+      {"i8", "u8", {x86_512, x86_256, x86_256_vex, x86_words_512, x86_words_256, arm_mixed}},
+      {"i8", "i8", {x86_512, x86_256, x86_256_vex, x86_words_512, x86_words_256, arm_signed}},
+      {"u8", "u8", {x86_words_512, x86_words_256, arm_unsigned}},
       {"bf16", "bf16", {x86_bf16_512, x86_bf16_256, arm_bf16}},
   };
   return all;
@@ -81,8 +84,38 @@ IntrinsicPointer dot_product_of_floats(const Kind& kind, const Instruction& by) 
   return parse_intrinsics(text_of(kind, by, 2, "f32", code), name).front();
 }
 
+// Bytes as words of 16 bits, pairs of which are multiplied and summed: exact, whatever their signs.
+IntrinsicPointer dot_product_of_words(const Kind& kind, const Instruction& by) {
+  const std::int64_t lanes = by.vector_bits / 32;
+  const std::string name = name_of(kind, by), sums = fmt::format("<{} x i32>", lanes),
+                    words = fmt::format("<{} x i16>", 2 * lanes);
+  const auto split = [&](std::string_view from, std::string_view type) {
+    const bool is_signed = type == "i8";
+    std::string text = is_signed ? fmt::format("%{0}.up = shl {1} %{0}, {2}\n%{0}.even = ashr {1} %{0}.up, {2}\n", from,
+                                               words, "splat (i16 8)")
+                                 : fmt::format("%{0}.even = and {1} %{0}, {2}\n", from, words, "splat (i16 255)");
+    return text +
+           fmt::format("%{0}.odd = {3} {1} %{0}, {2}\n", from, words, "splat (i16 8)", is_signed ? "ashr" : "lshr");
+  };
+  const std::string code = fmt::format(
+                               "declare {0} @{1}({2}, {2})\ndefine {0} @{3}({0} %c, <4 x i8> %a, <{4} x i8> %b) {{\n"
+                               "%group = bitcast <4 x i8> %a to i32\n"
+                               "%one = insertelement {0} poison, i32 %group, i32 0\n"
+                               "%all = shufflevector {0} %one, {0} poison, <{5} x i32> zeroinitializer\n"
+                               "%a16 = bitcast {0} %all to {2}\n%b16 = bitcast <{4} x i8> %b to {2}\n",
+                               sums, by.code, words, name, 4 * lanes, lanes) +
+                           split("a16", kind.group) + split("b16", kind.lanes) +
+                           fmt::format(
+                               "%even = call {0} @{1}({2} %a16.even, {2} %b16.even)\n"
+                               "%odd = call {0} @{1}({2} %a16.odd, {2} %b16.odd)\n"
+                               "%more = add {0} %c, %even\n%sum = add {0} %more, %odd\nret {0} %sum\n}}\n",
+                               sums, by.code, words);
+  return parse_intrinsics(text_of(kind, by, 4, "i32", code), name).front();
+}
+
 IntrinsicPointer dot_product(const Kind& kind, const Instruction& by) {
   if (kind.group == "bf16") return dot_product_of_floats(kind, by);
+  if (by.name.starts_with("vpmaddwd")) return dot_product_of_words(kind, by);
   const std::int64_t lanes = by.vector_bits / 32;
   const bool is_x86 = by.architecture == "x86_64";
   // Vectors are of groups on x86-64, of bytes on AArch64.
