@@ -28,7 +28,8 @@ TEST(SpaceByRule, ProductsOfBytesHaveDotProductsWhereTheTargetHasThem) {
       "input A[32,64] : u8; constant B[64,48] : i8; output C[i,j] : i32 += A[i,l] * B[l,j] where i=32, j=48, l=64");
   const codegen::Space own = space_of({}, bytes, target_of("sapphirerapids", 512));
   EXPECT_GT(with_intrinsics(own), 0);
-  EXPECT_EQ(with_intrinsics(space_of({}, bytes, target_of("x86-64-v4", 512))), 0);
+  EXPECT_GT(with_intrinsics(space_of({}, bytes, target_of("x86-64-v4", 512))), 0);
+  EXPECT_EQ(with_intrinsics(space_of({}, bytes, target_of("x86-64-v2", 128))), 0);
   const auto floats = codegen::parse_workload("matmul(m=32,n=48,k=64)");
   EXPECT_EQ(with_intrinsics(space_of({}, floats, target_of("sapphirerapids", 512))), 0);
 }
