@@ -122,7 +122,8 @@ std::vector<Check> checks_of_this_machine() {
     add(program, false, "apt install qemu-user (checks of cross-compiled code are left out)",
         [&] { return version_of(program); });
   }
-  add("clang-19", false, "apt install clang-19 (benchmarks, and `--call` of a file of C, need it)", [] { return version_of("clang-19"); });
+  add("clang-19", false, "apt install clang-19 (benchmarks, and `--call` of a file of C, need it)",
+      [] { return version_of("clang-19"); });
   add("environment", false, "unset it before you compare with OpenBLAS", environment);
   return checks;
 }

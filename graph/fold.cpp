@@ -374,6 +374,7 @@ class Folder {
     if (one == a.shape->end() || !std::equal(one + 1, a.shape->end(), other + 1) || *one == 0 || *other == 0)
       return false;
     const std::int64_t axis = one - a.shape->begin(), most = std::max(*one, *other);
+    if (most > most_counted_rows) return false;
     const auto extended = [&](int part, std::int64_t extent) {
       std::vector<std::int64_t> rows;
       for (std::int64_t row = 0; row < most; ++row) rows.push_back(std::min(row, extent - 1));

@@ -41,7 +41,7 @@ Graph folded(const Graph& graph, std::string_view place, const FoldLimits& limit
 // Numbers that scale and shift channels go into the weights and the bias of the convolution before them, if nothing
 // else reads its result; a batch normalisation that has none becomes a product and a sum.
 Graph with_scales_in_weights(Graph graph);
-// Zero points of constant weights are subtracted of them, where the differences are integers of 8 bits.
+// Zero points of constant weights are subtracted from them, where the differences are integers of 8 bits.
 Graph with_zero_points_in_weights(Graph graph);
 // Convolutions of bytes with constant weights whose channels are not a multiple of four, as those of an image: windows
 // get zeros up to a multiple of four along the last dimension, so that dot products of four bytes can sum along it.

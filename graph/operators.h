@@ -51,6 +51,9 @@ bool is_composed(const Graph& graph, const Node& node, const Operands& operands)
 int results_before_count(const std::string& operation);
 base::Result<Graph> body_of(const Graph& graph, const Node& node, const Operands& operands, std::string_view place);
 
+// The largest number of rows of a result where only a run knows how many count: for each there is a constant.
+constexpr std::int64_t most_counted_rows = std::int64_t(1) << 24;
+
 // What reasons say of an operand that only a run knows.
 constexpr std::string_view not_constant = "that is not a constant";
 

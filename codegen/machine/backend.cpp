@@ -399,7 +399,11 @@ base::Result<std::string> code_of_text(std::string_view text, const Target& targ
     if (!attributes.features.empty()) f.addFnAttr("target-features", attributes.features);
     f.addFnAttr("no-builtins");
   }
-  assert(!llvm::verifyModule(*module, &llvm::errs()));
+  // The text may be a user's.
+  std::string fault;
+  llvm::raw_string_ostream stream(fault);
+  if (llvm::verifyModule(*module, &stream))
+    throw base::Failure(fmt::format("{}: {}", pipeline.name, base::one_line(fault)));
   return generate(*module, machine, pipeline, llvm::CodeGenFileType::ObjectFile);
 }
 

@@ -9,7 +9,7 @@
 //                   and S multiplies
 //   unsign S T      S sums products of T, of i8: S.T[d..] = T[d..] + 128 in u8, S.offset sums what T is multiplied
 //   with,
-//                   and 128 times that is subtracted of S where it is read (of an output: of S.sum, which S reads)
+//                   and 128 times that is subtracted from S where it is read (of an output: of S.sum, which S reads)
 //   winograd S m    stages of Winograd's algorithm in S's place (winograd.h)
 #pragma once
 

@@ -1,7 +1,7 @@
 // Operators that foreign functions compute (codegen/expression/foreign.h). Of most of them only a run knows how many
 // results there are: their results have as many rows as there can be, and
-// the last result of their bodies says how many of these count. Behind the last one it is repeated, so that what is
-// gathered at its places, and scattered there again, stays right (codegen/deployed/graft_foreign.h).
+// the last result of their bodies says how many of these count. The remaining rows repeat the last one that counts, so
+// that what is gathered at its places, and scattered there again, stays right (codegen/deployed/graft_foreign.h).
 #include <algorithm>
 #include <utility>
 

@@ -244,12 +244,14 @@ bool is_open(const Call& call) {
 // For places that only a run knows, along one axis: as many rows as there can be, and how many count (counted.cpp).
 Graph sliced_by_run(const Call& call) {
   const auto axes = call.list("axes", 3, 10).value_or(std::vector<std::int64_t>{0});
-  const std::int64_t step = call.has(4) ? call.integers(4).front() : 1;
+  const std::vector<std::int64_t> steps = call.has(4) ? call.integers(4) : std::vector<std::int64_t>{1};
+  if (steps.size() != axes.size()) throw Malformed{"its axes and steps do not fit"};
   if (axes.size() != 1 || elements_of(call.shape(1)) != 1 || elements_of(call.shape(2)) != 1)
     throw Unsupported{fmt::format("operand {} {}, along several axes", call.is_known(1) ? 2 : 1, not_constant)};
   const int axis = call.axis(axes.front(), call.rank(0));
-  const std::int64_t extent = call.shape(0)[std::size_t(axis)];
-  if (step == 0 || std::abs(step) > extent) throw Unsupported{"a step of no row or more than all"};
+  const std::int64_t extent = call.shape(0)[std::size_t(axis)], step = steps.front();
+  if (step == 0 || step < -extent || step > extent) throw Unsupported{"a step of no row or more than all"};
+  if (extent > most_counted_rows) throw Unsupported{fmt::format("more than {} rows to choose from", most_counted_rows)};
   Body body(call);
   const auto number = [&](std::int64_t one) { return body.integers({one}); };
   const auto limited = [&](Part x, Part least, Part most) {

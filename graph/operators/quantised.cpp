@@ -105,7 +105,7 @@ Meaning quantised_by_range(const Call& call) {
 
 // ---- sums of products ----
 
-// What is subtracted of integers of an operand.
+// What is subtracted from integers of an operand.
 struct Zero {
   bool is_zero = true;
   bool is_one = true;     // for all of the operand

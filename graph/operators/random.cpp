@@ -19,6 +19,7 @@ constexpr std::int64_t most_drawn = std::int64_t(1) << 26;
 // `draw`s for a tensor.
 template <class Draw>
 Known drawn(const Call& call, DType type, const Shape& shape, const Draw& draw) {
+  if (!codegen::is_floating(type)) throw Unsupported{fmt::format("random numbers of {}", codegen::name_of(type))};
   const std::int64_t elements = elements_of(shape);
   if (elements < 0 || elements > most_drawn) throw Unsupported{fmt::format("more than {} numbers", most_drawn)};
   const double seed = call.number("seed", 0);

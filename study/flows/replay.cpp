@@ -81,13 +81,7 @@ ReplayResult replay(const ReplayRequest& request, base::Monitor& monitor) {
   platform.target = dataset.target;
   const Prior prior = prior_for(dataset, request, platform, monitor);
   search::Programs programs(dataset.target, prior.encoding.get());
-  search::TuningSettings settings;
-  settings.explorer = request.explorer;
-  settings.selection = request.selection;
-  settings.trials = request.trials;
-  settings.batch = int(request.batch);
-  settings.seed = request.seed;
-  settings.threads = request.threads;
+  const search::TuningSettings settings = settings_of_explorer(request);
 
   ReplayResult result;
   result.platform = dataset.platform;

@@ -39,6 +39,19 @@ class SearchResources {
   std::vector<OwnMeasurer> measurers_;
 };
 
+// What requests of searches and of replays have in common.
+template <class Request>
+search::TuningSettings settings_of_explorer(const Request& request) {
+  search::TuningSettings settings;
+  settings.explorer = request.explorer;
+  settings.selection = request.selection;
+  settings.trials = request.trials;
+  settings.batch = int(request.batch);
+  settings.seed = request.seed;
+  settings.threads = request.threads;
+  return settings;
+}
+
 class SearchSession {
  public:
   struct Borrowed {

@@ -491,13 +491,7 @@ std::int64_t TuneResult::improvements() const {
 }
 
 search::TuningSettings settings_of_search(const TuneRequest& request) {
-  search::TuningSettings settings;
-  settings.explorer = request.explorer;
-  settings.selection = request.selection;
-  settings.trials = request.trials;
-  settings.batch = int(request.batch);
-  settings.seed = request.seed;
-  settings.threads = request.threads;
+  search::TuningSettings settings = settings_of_explorer(request);
   settings.budget_seconds = request.budget_seconds;
   settings.stop_after = request.stop_after;
   return settings;

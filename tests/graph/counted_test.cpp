@@ -9,6 +9,7 @@
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/run_plan.h"
 #include "tests/graph/support/small.h"
+#include "tests/support/refusal.h"
 
 namespace {
 
@@ -99,6 +100,19 @@ TEST(Counted, PartsBetweenPlacesOfARun) {
   EXPECT_EQ(between(0, 4, 3), (std::vector<Elements>{{1, 4, 5, 8}, {2}}));
   EXPECT_EQ(between(9, -9, -2), (std::vector<Elements>{{4, 2, 8, 6}, {2}}));
   EXPECT_EQ(between(3, 1, 1)[1], Elements{0});
+}
+
+TEST(Counted, StepsThatDoNotFitAreRefused) {
+  const auto said = [](const std::vector<std::int64_t>& steps) {
+    GraphFile made;
+    made.input("x", {4}).input("begin", {1}, file::i64).input("end", {1}, file::i64).integers("axis", {1}, {0});
+    made.integers("step", {std::int64_t(steps.size())}, steps);
+    made.node("Slice", {"x", "begin", "end", "axis", "step"}, {"y"}).output("y");
+    return graft::codegen::refusal([&] { return folded(file::read(made, 18), "m.onnx"); });
+  };
+  EXPECT_NE(said({INT64_MIN}).find("a step of no row or more than all"), std::string::npos);
+  EXPECT_NE(said({0}).find("a step of no row or more than all"), std::string::npos);
+  EXPECT_NE(said({}).find("its axes and steps do not fit"), std::string::npos);
 }
 
 // Along any axis, of more elements than are compared with each other.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "graph/fold.h"
+#include "tests/graph/support/drawn.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/support/refusal.h"
 
@@ -24,19 +25,14 @@ using graft::codegen::Elements;
 using graft::codegen::refusal;
 using Numbers = std::vector<double>;
 
-class Random {
+class Random : public Drawn {
  public:
-  explicit Random(unsigned seed) : random_(seed) {}
-  std::int64_t upto(std::int64_t count) { return std::int64_t(random_() % unsigned(count)); }
-  bool coin() { return upto(2) != 0; }
+  using Drawn::Drawn;
   Numbers numbers(std::int64_t count) {
     Numbers all;
     for (std::int64_t i = 0; i < count; ++i) all.push_back(double(upto(65) - 32) / 16);
     return all;
   }
-
- private:
-  std::mt19937 random_;
 };
 
 // One node; the tables of positions are constants.

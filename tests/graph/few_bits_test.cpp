@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "graph/fold.h"
+#include "tests/graph/support/drawn.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/support/refusal.h"
 
@@ -23,11 +24,9 @@ using graft::codegen::refusal;
 using List = std::vector<std::int64_t>;
 using Numbers = std::vector<double>;
 
-class Random {
+class Random : public Drawn {
  public:
-  explicit Random(unsigned seed) : random_(seed) {}
-  std::int64_t upto(std::int64_t count) { return std::int64_t(random_() % unsigned(count)); }
-  bool coin() { return upto(2) != 0; }
+  using Drawn::Drawn;
   List integers(std::int64_t count, std::int64_t values) {
     List all;
     for (std::int64_t i = 0; i < count; ++i) all.push_back(upto(values));
@@ -38,9 +37,6 @@ class Random {
     for (std::int64_t i = 0; i < count; ++i) all.push_back(float(upto(33) - 16) / 8);
     return all;
   }
-
- private:
-  std::mt19937 random_;
 };
 
 // Rows of `in_row` numbers, each row in bytes of its own, the first number in the lowest bits.

@@ -268,7 +268,7 @@ TEST(Fold, LoopsMayEndWhenARunSaysSo) {
   EXPECT_EQ(result(1, 2, 1, 2), (Elements{4, 8}));
   EXPECT_EQ(result(1, 2, 0, 8), (Elements{1, 2}));
   EXPECT_EQ(result(50, 2, 1, 8), (Elements{100, 4}));
-  // As many rows as there may be, and how many count; behind the last one it is repeated.
+  // As many rows as there may be, and how many count; the remaining rows repeat the last one that counts.
   const auto stacked = [](double a, double first) {
     return file::results(doubled(4, true), {{"x", {a, 2}}, {"first", {first}}});
   };

@@ -13,6 +13,7 @@
 #include "codegen/expression/target.h"
 #include "graph/fold.h"
 #include "graph/plan.h"
+#include "tests/graph/support/drawn.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/reference.h"
 #include "tests/graph/support/run_plan.h"
@@ -45,10 +46,9 @@ Data scale_of(std::vector<double> numbers) {
   return {DType::f32, count == 1 ? Shape{} : Shape{count}, std::move(numbers)};
 }
 
-class Random {
+class Random : public Drawn {
  public:
-  explicit Random(unsigned seed) : random_(seed) {}
-  std::int64_t upto(std::int64_t count) { return std::int64_t(random_() % unsigned(count)); }
+  using Drawn::Drawn;
   DType byte() { return upto(2) ? DType::u8 : DType::i8; }
   double within(DType type) { return double(upto(256)) + graft::codegen::lowest(type); }
   Data data(DType type, const Shape& shape) {
@@ -57,9 +57,6 @@ class Random {
       data.numbers.push_back(type == DType::i32 ? double(upto(2001) - 1000) : within(type));
     return data;
   }
-
- private:
-  std::mt19937 random_;
 };
 
 void add(GraphFile& graph, std::map<std::string, Elements>& inputs, const std::string& name, const Data& data,

@@ -86,7 +86,10 @@ TEST(Random, TooManyAreRefused) {
     return file::results(drawn("RandomNormal", {}, {attribute("shape", std::vector<std::int64_t>{1 << 20, 1 << 20})}),
                          {});
   });
-  EXPECT_NE(refused.find("numbers"), std::string::npos);
+  EXPECT_NE(refused.find("more than 67108864 numbers"), std::string::npos) << refused;
+  const auto of_integers = graft::codegen::refusal(
+      [] { return file::results(drawn("RandomUniformLike", {"x"}, {attribute("dtype", file::i32)}), {}); });
+  EXPECT_NE(of_integers.find("random numbers of i32"), std::string::npos) << of_integers;
 }
 
 }  // namespace

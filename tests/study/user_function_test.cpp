@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "codegen/machine/compile.h"
+#include "codegen/machine/foreign_code.h"
 #include "graph/check.h"
 #include "study/flows/compile_network.h"
 #include "tests/base/support.h"
@@ -100,6 +102,28 @@ TEST(UserFunction, OfAnotherFormIsRefused) {
   const std::string own = "own.Weighted=weighted:" + (folder / "own.c").string();
   base::replace_file(folder / "own.c", code);
   EXPECT_TRUE(contains(refusal([&] { return read_functions({own, own}); }), "two functions are to compute it"));
+}
+
+// What LLVM reads and would not survive: a value that not every way to its use computes.
+TEST(UserFunction, OfBrokenCodeIsAFailure) {
+  const codegen::Foreign broken{"f",
+                                {2, 1, 1, 1, 1},
+                                "define void @f(ptr %a, ptr %b) {\n  br i1 true, label %one, label %two\n"
+                                "one:\n  %v = load i32, ptr %a\n  br label %two\n"
+                                "two:\n  store i32 %v, ptr %b\n  ret void\n}\n",
+                                {codegen::DType::i32, codegen::DType::i32}};
+  const auto said = [&](const codegen::Foreign& of) {
+    try {
+      (void)codegen::compile(of, codegen::host_target(), "kernel");
+    } catch (const base::Failure& failure) {
+      return std::string(failure.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(said(broken).find("does not dominate"), std::string::npos) << said(broken);
+  codegen::Foreign cut = broken;
+  cut.code.resize(60);
+  EXPECT_NE(said(cut).find("line "), std::string::npos);
 }
 
 TEST(UserFunction, NeedsAShapeThatTheFileSays) {
