@@ -1085,6 +1085,7 @@ constexpr Step steps[] = {
     {"operators of integers", alone<with_integer_operators>},
     {"constants, control flow and composed operators",
      [](Graph graph, std::string_view place, const FoldLimits& limits) { return Folder(place, limits).folded(graph); }},
+    {"equal nodes", alone<with_equal_nodes_once>},
     {"scales in weights", alone<with_scales_in_weights>},
     {"zero points in weights", alone<with_zero_points_in_weights>},
     {"windows in groups", alone<with_windows_in_groups>},

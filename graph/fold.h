@@ -49,6 +49,9 @@ Graph with_windows_in_groups(Graph graph);
 // For a graph as it was read: DequantizeLinear, an operator and QuantizeLinear (and a Relu between them that the range
 // of the result makes one with it) become the operator of integers that onnxruntime computes in their place.
 Graph with_integer_operators(Graph graph);
+// Nodes that compute the same of the same values, as layers do of masks and places, are one: the others lose their
+// readers.
+Graph with_equal_nodes_once(Graph graph);
 Graph without_unused(const Graph& graph);
 
 }  // namespace graft::graph

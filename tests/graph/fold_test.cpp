@@ -529,4 +529,23 @@ TEST(Fold, NumbersTakeAnInputsTypeAndShape) {
   EXPECT_NE(refusal([&] { return fixed({{"rate", {1.5}}}); }).find("1.5 is not a number of i64"), std::string::npos);
 }
 
+TEST(Fold, EqualNodesAreOne) {
+  file::GraphFile made;
+  const std::vector<float> two = {2}, three = {3};
+  made.input("x", {4}).weight("a", {1}, two).weight("b", {1}, two).weight("c", {1}, three);
+  made.node("Mul", {"x", "a"}, {"d"}).node("Mul", {"x", "b"}, {"e"}).node("Mul", {"x", "c"}, {"f"});
+  made.node("Exp", {"d"}, {"g"}).node("Exp", {"e"}, {"h"}).node("Exp", {"e"}, {"y"});
+  made.node("LeakyRelu", {"f"}, {"i"}, {file::attribute("alpha", 0.5F)});
+  made.node("LeakyRelu", {"f"}, {"j"}, {file::attribute("alpha", 0.25F)});
+  made.node("Sum", {"g", "h", "i", "j"}, {"z"}).output("y").output("z");
+  const Graph graph = folded(file::read(made), "m.onnx");
+  std::map<std::string, int> nodes;
+  for (const Node& node : graph.nodes) ++nodes[node.operation];
+  // Outputs have names of their own.
+  EXPECT_EQ(nodes, (std::map<std::string, int>{{"Mul", 2}, {"Exp", 2}, {"LeakyRelu", 2}, {"Sum", 1}}));
+  graft::base::Monitor nobody;
+  const auto is = reference(graph, {{"x", Elements{0, 1, -1, 0.5}}}, "m.onnx", nobody);
+  EXPECT_NEAR(is[1][1], 2 * std::exp(2.0) + 6, 1e-6);
+}
+
 }  // namespace
