@@ -5,8 +5,12 @@
     write_networks.py FOLDER --small                  all at sizes that an emulator runs in seconds, as NAME-small
     write_networks.py FOLDER resnet18 bert-2-small    these
 
+    write_networks.py FOLDER bert-base --open         BERT and ResNets of any batch, and any sequence up to 512
+    write_networks.py FOLDER decoder --layers 4 --hidden 896    a language model with weights of 4 bits
+
 Weights are scaled so that activations stay of order 1 through all layers. The files need nothing to be given: all
-shapes are fixed, at batch 1. Operators of version 17, IR 8. Needs numpy and onnx (python3-onnx of Debian 12, or newer).
+shapes are fixed, at batch 1; but those of a decoder, which is only written by name, are open. Operators of version 17,
+IR 8. Needs numpy and onnx (python3-onnx of Debian 12, or newer).
 """
 
 import argparse
@@ -25,8 +29,10 @@ FORMAT = 8
 class Network:
     """A graph that grows by calls: each adds nodes and returns the name of their result."""
 
-    def __init__(self, name, seed):
+    def __init__(self, name, seed, is_open=False):
         self.name = name
+        self.is_open = is_open
+        self.batch = "batch" if is_open else 1
         self.random = np.random.default_rng(zlib.crc32(name.encode()) + seed)
         self.nodes, self.constants, self.inputs, self.outputs = [], [], [], []
         self.channels = {}  # of the results of convolutions and inputs of images
@@ -62,7 +68,9 @@ class Network:
 
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", VERSION)], producer_name="graft")
+        domains = [("", VERSION)] + [("com.microsoft", 1)] * any(node.domain for node in self.nodes)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*each) for each in domains],
+                                  producer_name="graft")
         model.ir_version = FORMAT
         return model
 
@@ -103,7 +111,7 @@ class Network:
         width = self.channels[x]
         flat = self.node("Flatten", self.node("GlobalAveragePool", x), axis=1)
         self.output(self.node("Gemm", flat, self.weights(classes, width, spread=math.sqrt(2 / width)),
-                              self.weights(classes, spread=0.1), transB=1), "logits", [1, classes])
+                              self.weights(classes, spread=0.1), transB=1), "logits", [self.batch, classes])
 
     # Layers of rows, the features last.
 
@@ -138,7 +146,7 @@ BRANCH = 0.3
 
 def resnet(net, blocks, is_deep, size=224, width=64, classes=1000):
     """He et al., Deep Residual Learning for Image Recognition, 2015; is_deep: blocks of 1x1, 3x3 and 1x1."""
-    x = net.relu(net.batch_norm(net.conv(net.input("image", [1, 3, size, size]), width, kernel=7, stride=2)))
+    x = net.relu(net.batch_norm(net.conv(net.input("image", [net.batch, 3, size, size]), width, kernel=7, stride=2)))
     x = net.same_channels("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     for stage, count in enumerate(blocks):
         inner = width << stage
@@ -177,14 +185,19 @@ def mobilenet_v2(net, size=224, divisor=1, classes=1000,
 def bert(net, layers, width=768, heads=12, inner=3072, words=30522, length=128, in_parts=True):
     """Devlin et al., BERT, 2018. in_parts: layer norm as nine nodes and Gelu by erf, as exporters wrote them for years;
     otherwise LayerNormalization, and Gelu by tanh."""
-    ids = net.input("input_ids", [1, length], TensorProto.INT64)
-    kinds = net.input("token_type_ids", [1, length], TensorProto.INT64)
-    mask = net.input("attention_mask", [1, length], TensorProto.INT64)
+    places = 512 if net.is_open else length
+    rows = [net.batch, "sequence" if net.is_open else length]
+    ids, kinds, mask = (net.input(name, rows, TensorProto.INT64)
+                        for name in ("input_ids", "token_type_ids", "attention_mask"))
     mask = net.node("Cast", net.node("Unsqueeze", mask, net.integers(1, 2)), to=TensorProto.FLOAT)
     mask = net.node("Mul", net.node("Sub", net.number(1), mask), net.number(-10000))
     x = net.node("Add", net.node("Gather", net.weights(words, width, spread=1), ids),
                  net.node("Gather", net.weights(2, width, spread=0.3), kinds))
-    x = net.layer_norm(net.node("Add", x, net.weights(1, length, width, spread=0.3)), width, in_parts)
+    place = net.weights(1, places, width, spread=0.3)
+    if net.is_open:
+        end = net.node("Slice", net.node("Shape", ids), net.integers(1), net.integers(2), net.integers(0))
+        place = net.node("Slice", place, net.integers(0), end, net.integers(1))
+    x = net.layer_norm(net.node("Add", x, place), width, in_parts)
     each = width // heads
 
     def per_head(y, order):
@@ -202,8 +215,8 @@ def bert(net, layers, width=768, heads=12, inner=3072, words=30522, length=128, 
     first = net.node("Gather", x, net.constant(np.int64(0)), axis=1)
     pooled = net.node("Gemm", first, net.weights(width, width, spread=math.sqrt(1 / width)),
                       net.weights(width, spread=0.1), transB=1)
-    net.output(x, "last_hidden_state", [1, length, width])
-    net.output(net.node("Tanh", pooled), "pooler_output", [1, width])
+    net.output(x, "last_hidden_state", [*rows, width])
+    net.output(net.node("Tanh", pooled), "pooler_output", [net.batch, width])
 
 
 def unet(net, size=128, width=16, depth=3):
@@ -303,6 +316,64 @@ def dcgan(net, noise=100, width=128):
     net.output(x, "image", [1, 3, 64, 64])
 
 
+def few_bits(net, x, columns, rows, block=32):
+    """A product with weights of 4 bits, [columns, rows], in blocks of `block` along the columns, of mean 0 and a spread
+    of 1 / sqrt(columns)."""
+    blocks = columns // block
+    low, high = net.random.integers(1, 16, (2, rows, blocks, block // 2), np.uint8)
+    packed = net.constant(low + 16 * high)
+    scale = 1 / math.sqrt(columns) / 4.32  # that is the spread of the integers from -7 to 7
+    scales = net.constant((scale * net.random.uniform(0.8, 1.2, (rows * blocks))).astype(np.float32))
+    return net.node("MatMulNBits", x, packed, scales, domain="com.microsoft", K=columns, N=rows, bits=4,
+                    block_size=block, accuracy_level=0)
+
+
+def decoder(net, layers=4, hidden=896, size=64, groups=2, words=8192, places=1024):
+    """As onnxruntime-genai writes decoders of Llama's and Qwen's kind: the cache of keys and values goes in and out, rows
+    of the cosines and sines of places, weights of 4 bits."""
+    heads, inner = hidden // size, round(5.43 * hidden / size) * size
+    ids = net.input("input_ids", ["batch_size", "sequence_length"], TensorProto.INT64)
+    mask = net.input("attention_mask", ["batch_size", "total_sequence_length"], TensorProto.INT64)
+    filled = net.node("Sub", net.node("ReduceSum", mask, net.integers(1), keepdims=0), net.constant(np.int64(1)))
+    lengths = net.node("Cast", filled, to=TensorProto.INT32)
+    total = net.node("Cast", net.node("Gather", net.node("Shape", mask), net.constant(np.int64(1))),
+                     to=TensorProto.INT32)
+    angles = np.outer(np.arange(places), 1e6 ** (-np.arange(0, size, 2) / size))
+    cosines, sines = (net.constant(of(angles).astype(np.float32)) for of in (np.cos, np.sin))
+    norm = {"axis": -1, "epsilon": 1e-6}
+    x = net.node("Gather", net.weights(words, hidden, spread=0.3), ids)
+    y = net.node("SimplifiedLayerNormalization", x, net.weights(hidden, spread=0.1, mean=1), stash_type=1, **norm)
+    cache = ["batch_size", groups, "past_sequence_length", size]
+    for layer in range(layers):
+        past = [net.input(f"past_key_values.{layer}.{which}", cache, TensorProto.FLOAT) for which in ("key", "value")]
+        q, k, v = (net.node("Add", few_bits(net, y, hidden, width), net.weights(width, spread=0.1))
+                   for width in (hidden, groups * size, groups * size))
+        present = [f"present.{layer}.{which}" for which in ("key", "value")]
+        attended = f"attention_{layer}"
+        net.nodes.append(helper.make_node(
+            "GroupQueryAttention", [q, k, v, *past, lengths, total, cosines, sines], [attended, *present],
+            name=attended, domain="com.microsoft", num_heads=heads, kv_num_heads=groups, scale=1 / math.sqrt(size),
+            do_rotary=1, rotary_interleaved=0))
+        for name in present:
+            net.outputs.append(helper.make_tensor_value_info(
+                name, TensorProto.FLOAT, ["batch_size", groups, "total_sequence_length", size]))
+        x, y = skip_norm(net, x, few_bits(net, attended, hidden, hidden), hidden)
+        gate, up = (few_bits(net, y, hidden, inner) for _ in range(2))
+        gated = net.node("Mul", net.node("Mul", gate, net.node("Sigmoid", gate)), up)
+        x, y = skip_norm(net, x, few_bits(net, gated, inner, hidden), hidden)
+    net.output(few_bits(net, y, hidden, words), "logits", ["batch_size", "sequence_length", words])
+    net.outputs.insert(0, net.outputs.pop())
+
+
+def skip_norm(net, x, branch, hidden):
+    """The sum, and its norm."""
+    names = [f"norm_{len(net.nodes)}", f"sum_{len(net.nodes)}"]
+    net.nodes.append(helper.make_node(
+        "SkipSimplifiedLayerNormalization", [x, branch, net.weights(hidden, spread=0.1, mean=1)],
+        [names[0], "", "", names[1]], name=names[0], domain="com.microsoft", epsilon=1e-6))
+    return names[1], names[0]
+
+
 # name: what writes it, its full size, its small size.
 NETWORKS = {
     "resnet18": (resnet, {"blocks": (2, 2, 2, 2), "is_deep": False},
@@ -324,7 +395,10 @@ NETWORKS = {
     "lstm-words": (lstm_words, {}, {"words": 50, "units": 16}),
     "dqn": (dqn, {}, {"size": 36, "width": 8, "inner": 16, "actions": 4}),
     "dcgan": (dcgan, {}, {"noise": 8, "width": 2}),
+    "decoder": (decoder, {}, {"layers": 2, "hidden": 64, "size": 16, "words": 96, "places": 64}),
 }
+CAN_BE_OPEN = (resnet, bert)
+BY_NAME = ("decoder", "decoder-small")  # which nobody gets who names none
 
 
 def main():
@@ -332,19 +406,29 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, metavar="FOLDER", help="made if it is not there")
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS) + "; each also as NAME-small")
     parser.add_argument("--small", action="store_true", help="without names: the small ones")
+    parser.add_argument("--open", action="store_true", help="extents stay open: batch, and sequence of BERT")
+    parser.add_argument("--layers", type=int, help="of a decoder")
+    parser.add_argument("--hidden", type=int, help="of a decoder: its width, a multiple of 64 (of the small one: 32)")
     parser.add_argument("--seed", type=int, default=0, help="of the weights (default: 0)")
     flags = parser.parse_args()
 
     known = {name + suffix: (write, sizes) for name, (write, *both) in NETWORKS.items()
              for suffix, sizes in zip(("", "-small"), both)}
-    names = flags.names or [name for name in known if name.endswith("-small") == flags.small]
+    names = flags.names or [name for name in known
+                           if name.endswith("-small") == flags.small and name not in BY_NAME]
     for name in names:
         if name not in known:
             sys.exit(f"error: {name}: not a network; known: {', '.join(known)}")
     flags.folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         write, sizes = known[name]
-        network = Network(name, flags.seed)
+        given = {key: value for key in ("layers", "hidden") if (value := getattr(flags, key)) is not None}
+        if given and name not in BY_NAME:
+            sys.exit(f"error: {name}: --layers and --hidden go with a decoder")
+        sizes = {**sizes, **given}
+        if flags.open and write not in CAN_BE_OPEN:
+            sys.exit(f"error: {name}: --open goes with BERT and ResNets")
+        network = Network(name, flags.seed, flags.open)
         write(network, **sizes)
         path = flags.folder / f"{name}.onnx"
         save(network.model(), str(path))
