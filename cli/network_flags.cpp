@@ -1,5 +1,6 @@
 #include "cli/network_flags.h"
 
+#include "base/error.h"
 #include "cli/setting_flags.h"
 #include "study/inputs/settings.h"
 
@@ -15,6 +16,17 @@ void declare(Options& options, study::NetworkOptions& network) {
 
 void refuse_for_others(study::NetworkOptions network) {
   refuse_given(study::settings_of(network, {}), "an ONNX file");
+}
+
+void refuse_for_others(const study::NetworkRequest& network) {
+  refuse_for_others(network.options);
+  if (!network.use.empty()) throw base::UserError("--use", "goes with an ONNX file");
+}
+
+void declare(Options& options, study::NetworkRequest& network) {
+  declare(options, network.options);
+  for (const study::Setting& setting : study::settings_of(network))
+    if (setting.key == "use") declare(options, {setting});
 }
 
 void declare_effort(Options& options, study::NetworkRequest& network) {

@@ -30,7 +30,7 @@ std::string shown(const base::Document& value) {
   return base::join(words, ",");
 }
 
-// "x=1,3,224,224;batch=1", in one text or several: lists of numbers by name.
+// "x=1,3,224,224;batch=1|4", in one text or several: lists of numbers by name, of which some may be separated by '|'.
 template <class Number>
 std::map<std::string, std::vector<Number>> lists_of(const std::vector<std::string>& texts, const std::string& flag,
                                                     Number least) {
@@ -44,7 +44,9 @@ std::map<std::string, std::vector<Number>> lists_of(const std::vector<std::strin
     if (equals == std::string_view::npos || equals == 0)
       throw base::UserError(flag, fmt::format("'{0}': expected NAME={1},{1},...", given, what));
     std::vector<Number> list;
-    for (const std::string_view each : base::split(given.substr(equals + 1), ',')) {
+    std::string numbers(given.substr(equals + 1));
+    if (std::is_integral_v<Number>) std::replace(numbers.begin(), numbers.end(), '|', ',');
+    for (const std::string_view each : base::split(numbers, ',')) {
       const std::string_view digits = base::trim(each);
       const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), list.emplace_back());
       if (error != std::errc() || end != digits.data() + digits.size() || !(list.back() >= least))

@@ -23,7 +23,7 @@
 #include "study/flows/compile_network.h"
 #include "study/flows/encode.h"
 #include "study/flows/evaluate.h"
-#include "study/flows/network.h"
+#include "study/flows/network_shapes.h"
 #include "study/flows/predict.h"
 #include "study/flows/train.h"
 #include "study/flows/tune.h"
@@ -763,6 +763,18 @@ Compiled compile(const std::vector<Answer>& answers, const CompileSettings& sett
   });
 }
 
+namespace {
+
+TunedNetwork public_of(const study::TunedNetwork& tuned) {
+  TunedNetwork out{tuned.folder, {}, tuned.seconds, tuned.complete};
+  for (const study::NetworkKernel& kernel : tuned.kernels)
+    out.kernels.push_back({kernel.label, kernel.workload.text(), kernel.calls,
+                           kernel.seconds().value_or(std::numeric_limits<double>::quiet_NaN()), kernel.trials});
+  return out;
+}
+
+}  // namespace
+
 TunedNetwork tune_network(const std::filesystem::path& model, const Platform& platform,
                           const NetworkSettings& settings) {
   return translated([&] {
@@ -785,11 +797,19 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
     request.each.command_line = "libgraft";
     WatchMonitor watch(settings.watch);
     base::SharedMonitor monitor(watch);
-    const study::TunedNetwork tuned = study::tune_network(request, monitor);
-    TunedNetwork out{tuned.folder, {}, tuned.seconds, tuned.complete};
-    for (const study::NetworkKernel& kernel : tuned.kernels)
-      out.kernels.push_back({kernel.label, kernel.workload.text(), kernel.calls,
-                             kernel.seconds().value_or(std::numeric_limits<double>::quiet_NaN()), kernel.trials});
+    const study::ShapedNetworks tuned = study::tune_networks(request, monitor);
+    if (!study::is_shaped(tuned.folder)) return public_of(tuned.parts.front().network);
+    TunedNetwork out{tuned.folder, {}, 0, tuned.complete};
+    std::vector<graph::Shapes> shapes;
+    for (const study::ShapedNetworks::Part& part : tuned.parts) shapes.push_back(part.network.options.shapes);
+    const study::Extents extents = study::extents_of(shapes);
+    for (std::size_t s = 0; s < shapes.size(); ++s) {
+      out.shapes.push_back(public_of(tuned.parts[s].network));
+      const TunedNetwork& one = out.shapes.back();
+      out.shapes.back().shape = study::to_text(extents.names, extents.by_shape[s]);
+      out.kernels.insert(out.kernels.end(), one.kernels.begin(), one.kernels.end());
+      out.seconds += one.seconds;
+    }
     return out;
   });
 }

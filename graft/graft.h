@@ -395,7 +395,9 @@ GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSett
 // ---- networks ----
 
 struct NetworkSettings {
-  std::map<std::string, std::vector<std::int64_t>> shapes = {};  // of inputs by name, or extents of named dimensions
+  // Shapes of inputs by name, or extents of named dimensions; an input may have several shapes, one after another, a dimension
+  // several extents.
+  std::map<std::string, std::vector<std::int64_t>> shapes = {};
   std::map<std::string, std::vector<double>> constants = {};     // inputs that are always the same
   std::string storage = "f32";  // of numbers between kernels, and of weights: "f32", "f16" or "bf16"; sums are f32
   std::string effort = "normal";      // "quick", "normal" or "thorough": 12, 64 or 256 trials for each kernel
@@ -423,6 +425,10 @@ struct TunedNetwork {
   std::vector<Kernel> kernels;
   double seconds = 0;     // the sum of all calls; infinite while a kernel has no program
   bool complete = false;  // false: stopped; the same call continues it
+  // Where `shapes` give several: a network for each, in a folder within this one. Then `kernels` are theirs, and
+  // `seconds` are of one run of each.
+  std::string shape = "";  // of one of them: "batch=4"
+  std::vector<TunedNetwork> shapes = {};
 };
 
 // Tunes all kernels of an ONNX file (graft tune MODEL.onnx). A kernel that has no program does not end the others.

@@ -176,6 +176,37 @@ class Reader {
     return graph(graph_bytes, 0);
   }
 
+  std::vector<Shapes> each_shape(std::string_view bytes) {
+    std::map<std::string, std::size_t> ranks;  // of inputs
+    Field field, part;
+    for (Fields fields(bytes); next(fields, field);) {
+      if (field.number != 7) continue;
+      for (Fields parts(field.as_bytes()); next(parts, part);) {
+        if (part.number != 11) continue;
+        const Declared input = declared(part.as_bytes());
+        ranks[input.name] = input.dimensions.size();
+      }
+    }
+    std::vector<Shapes> all(1);
+    for (const auto& [name, numbers] : shapes_) {
+      const auto rank = ranks.find(name);
+      std::size_t one = rank == ranks.end() ? 1 : rank->second;
+      if (one == 0 || numbers.size() % one != 0) one = std::max<std::size_t>(1, numbers.size());  // refused later
+      std::vector<Shape> given;
+      for (std::size_t at = 0; at < std::max<std::size_t>(1, numbers.size()); at += one) {
+        Shape shape(numbers.begin() + std::ptrdiff_t(at),
+                    numbers.begin() + std::ptrdiff_t(std::min(at + one, numbers.size())));
+        if (std::find(given.begin(), given.end(), shape) == given.end()) given.push_back(std::move(shape));
+      }
+      if (all.size() * given.size() > most_shapes) fail(fmt::format("more than {} shapes are given", most_shapes));
+      std::vector<Shapes> more;
+      for (const Shapes& before : all)
+        for (const Shape& shape : given) more.emplace_back(before)[name] = shape;
+      all = std::move(more);
+    }
+    return all;
+  }
+
   Known lone_tensor(std::string_view bytes) { return tensor(bytes, "tensor").second; }
 
  private:
@@ -817,6 +848,11 @@ Known parse_onnx_tensor(std::string_view bytes, std::string_view place) {
 Graph parse_onnx(std::string_view bytes, std::string_view place, const fs::path& folder, const Shapes& shapes,
                  const OnnxLimits& limits) {
   return guarded(place, [&] { return Reader(place, folder, shapes, limits).model(bytes); });
+}
+
+std::vector<Shapes> each_shape(const fs::path& path, const Shapes& shapes, const OnnxLimits& limits) {
+  const std::string place = path.string(), bytes = base::read_file(path, limits.most_bytes);
+  return guarded(place, [&] { return Reader(place, {}, shapes, limits).each_shape(bytes); });
 }
 
 Graph read_onnx(const fs::path& path, const Shapes& shapes, const OnnxLimits& limits) {

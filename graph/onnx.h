@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -20,6 +21,11 @@ namespace graft::graph {
 // Extents that the file leaves open, or says to be 0 (as some exporters do for open ones) or less: the whole shape of
 // an input by its name, or the extent of a named dimension, as a shape of one: {"x", {1,3,224,224}}, {"batch", {1}}.
 using Shapes = std::map<std::string, Shape>;
+
+// What is given may be several shapes: a named dimension has several extents, {"batch", {1,2,4}}, an input several
+// shapes, one after another, {"x", {1,3,224,224,4,3,224,224}}. read_onnx takes one of them; each_shape (below) says
+// which they are.
+constexpr std::size_t most_shapes = 64;
 
 struct OnnxLimits {
   std::int64_t most_bytes = std::int64_t(1) << 31;  // of the file, and of each file of external data
@@ -36,6 +42,10 @@ Graph read_onnx(const std::filesystem::path& path, const Shapes& shapes = {}, co
 // The same of bytes; `place` begins messages, `folder` has the external data.
 Graph parse_onnx(std::string_view bytes, std::string_view place, const std::filesystem::path& folder,
                  const Shapes& shapes = {}, const OnnxLimits& limits = {});
+
+// All combinations of the shapes that are given, the last name's the fastest; at least one. UserError for more than
+// most_shapes, and for a file that is not a model.
+std::vector<Shapes> each_shape(const std::filesystem::path& path, const Shapes& shapes, const OnnxLimits& limits = {});
 
 // A tensor in a file of its own, as ONNX's tests have them. UserError as above.
 Known parse_onnx_tensor(std::string_view bytes, std::string_view place);

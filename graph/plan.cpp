@@ -194,6 +194,23 @@ int Kernels::number(const codegen::Workload& workload, const std::string& label,
   return number;
 }
 
+std::vector<int> overwritten_inputs(const Plan& plan) {
+  std::vector<int> inputs(plan.outputs.size(), -1), reads(plan.inputs.size());
+  const auto whole = [&](int buffer) -> const Plan::Buffer& { return plan.buffers[whole_of(plan, buffer)]; };
+  for (const Plan::Call& call : plan.calls)
+    for (const int operand : call.operands)
+      if (whole(operand).where == Plan::Buffer::Where::input) ++reads[std::size_t(whole(operand).number)];
+  for (const Plan::Call& call : plan.calls) {
+    const auto& foreign = plan.kernels[std::size_t(call.kernel)].foreign;
+    if (foreign == nullptr || !codegen::may_overwrite_first(*foreign)) continue;
+    const Plan::Buffer &from = whole(call.operands.front()), &to = whole(call.result);
+    const bool is_alone = from.where == Plan::Buffer::Where::input && to.where == Plan::Buffer::Where::output &&
+                          reads[std::size_t(from.number)] == 1 && from.bytes() == to.bytes();
+    if (is_alone) inputs[std::size_t(to.number)] = from.number;
+  }
+  return inputs;
+}
+
 std::size_t whole_of(const Plan& plan, int buffer) {
   const int whole = plan.buffers[std::size_t(buffer)].part_of;
   return std::size_t(whole >= 0 ? whole : buffer);

@@ -84,6 +84,9 @@ class Kernels {
   std::map<std::uint64_t, int> numbers_;  // by key; foreign ones are looked for
 };
 
+// By output: the input whose memory it may be, as nothing reads that input after what is written there; -1: none.
+std::vector<int> overwritten_inputs(const Plan& plan);
+
 // The buffer that a buffer is a part of; itself if it is none.
 std::size_t whole_of(const Plan& plan, int buffer);
 

@@ -34,26 +34,6 @@ std::int64_t bytes_of(const Shape& shape, DType type) {
   return elements_of(shape) * codegen::bytes_of(type);
 }
 
-// Each content once.
-class Constants {
- public:
-  Document add(const std::string& bytes) {
-    const std::uint64_t hash = base::hash_bytes(bytes);
-    const auto [known, is_new] = places_.try_emplace({hash, bytes.size()}, 0);
-    if (is_new) {
-      all_.resize((all_.size() + alignment - 1) / alignment * alignment);
-      known->second = std::int64_t(all_.size());
-      all_ += bytes;
-    }
-    return Document::map().set("offset", known->second).set("hash", base::to_hex(hash));
-  }
-  std::string taken() { return std::move(all_); }
-
- private:
-  std::map<std::pair<std::uint64_t, std::size_t>, std::int64_t> places_;
-  std::string all_;
-};
-
 Document to_document(const Plan::Tensor& tensor, bool is_input) {
   Document out = Document::map()
                      .set("name", tensor.name)
@@ -70,7 +50,7 @@ Document to_document(const Plan::Tensor& tensor, bool is_input) {
   return out;
 }
 
-Document to_document(const Plan::Buffer& buffer, Constants& constants) {
+Document to_document(const Plan::Buffer& buffer, StoredConstants& constants) {
   Document out = Document::map().set("type", std::string(codegen::name_of(buffer.type)));
   out.set("shape", numbers(buffer.shape));
   for (const auto& [where, name] : places)
@@ -147,7 +127,7 @@ class Reader {
   }
 
   Plan made() && {
-    for (const Document& input : document_.at("inputs").as_list()) plan_.inputs.push_back(tensor_from(input));
+    plan_.inputs = inputs_from(document_);
     for (const Document& output : document_.at("outputs").as_list()) plan_.outputs.push_back(tensor_from(output));
     const Document::List& buffers = document_.at("buffers").as_list();
     for (const Document& buffer : buffers) plan_.buffers.push_back(buffer_from(buffer, buffers.size()));
@@ -284,19 +264,34 @@ class Reader {
 
 }  // namespace
 
-StoredPlan stored(const Plan& plan) {
+Document StoredConstants::add(const std::string& content) {
+  const std::uint64_t hash = base::hash_bytes(content);
+  const auto [known, is_new] = places_.try_emplace({hash, content.size()}, 0);
+  if (is_new) {
+    all_.resize((all_.size() + alignment - 1) / alignment * alignment);
+    known->second = std::int64_t(all_.size());
+    all_ += content;
+  }
+  return Document::map().set("offset", known->second).set("hash", base::to_hex(hash));
+}
+
+Document stored(const Plan& plan, StoredConstants& constants) {
   Document inputs = Document::list(), outputs = Document::list(), buffers = Document::list(), calls = Document::list();
-  Constants constants;
   for (const Plan::Tensor& tensor : plan.inputs) inputs.push(to_document(tensor, true));
   for (const Plan::Tensor& tensor : plan.outputs) outputs.push(to_document(tensor, false));
   for (const Plan::Buffer& buffer : plan.buffers) buffers.push(to_document(buffer, constants));
   for (const Plan::Call& call : plan.calls) calls.push(to_document(call));
-  return {Document::map()
-              .set("inputs", std::move(inputs))
-              .set("outputs", std::move(outputs))
-              .set("buffers", std::move(buffers))
-              .set("calls", std::move(calls)),
-          constants.taken()};
+  return Document::map()
+      .set("inputs", std::move(inputs))
+      .set("outputs", std::move(outputs))
+      .set("buffers", std::move(buffers))
+      .set("calls", std::move(calls));
+}
+
+std::vector<Plan::Tensor> inputs_from(const Document& document) {
+  std::vector<Plan::Tensor> inputs;
+  for (const Document& input : document.at("inputs").as_list()) inputs.push_back(tensor_from(input));
+  return inputs;
 }
 
 Plan plan_from(const Document& document, std::vector<Plan::Kernel> kernels, std::string_view constants,

@@ -60,6 +60,7 @@ struct Parameter {
   std::vector<Py_intptr_t> shape;
   std::size_t alignment = 1, bytes = 0;
   bool is_output = false;
+  int overwrites = -1;  // of an output: the parameter whose memory it may be
 };
 
 // Functions of the code that are called in order. Their pointers have places in one list: those of the
@@ -128,14 +129,15 @@ char* data_of(PyObject* array) {
   return py::detail::array_proxy(array)->data;
 }
 
-// Whether an output shares memory with an input or another output.
+// Whether an output shares memory with an input or another output, where it may not.
 bool overlaps(const Caller& caller, PyObject* const* arrays) {
   for (std::size_t o = caller.inputs; o < caller.parameters.size(); ++o) {
     const char* const begin = data_of(arrays[o]);
     const char* const end = begin + caller.parameters[o].bytes;
     for (std::size_t i = 0; i < o; ++i) {
       const char* const other = data_of(arrays[i]);
-      if (begin < other + caller.parameters[i].bytes && other < end) return true;
+      const bool may_be_there = caller.parameters[o].overwrites == int(i) && begin == other;
+      if (!may_be_there && begin < other + caller.parameters[i].bytes && other < end) return true;
     }
   }
   return false;
@@ -306,7 +308,7 @@ py::object bind(const std::shared_ptr<Caller>& caller, const py::tuple& inputs, 
   return py::reinterpret_steal<py::object>(PyCFunction_NewEx(&bound_definition, self.ptr(), nullptr));
 }
 
-using Described = std::tuple<py::object, bool, py::dtype, std::vector<Py_intptr_t>, std::size_t>;
+using Described = std::tuple<py::object, bool, py::dtype, std::vector<Py_intptr_t>, std::size_t, int>;
 using Steps = std::vector<std::pair<std::string, std::vector<std::size_t>>>;
 
 std::shared_ptr<Caller> make_caller(const std::shared_ptr<Code>& code, const Steps& steps,
@@ -317,10 +319,10 @@ std::shared_ptr<Caller> make_caller(const std::shared_ptr<Code>& code, const Ste
   caller->fixed = fixed;
   caller->gives_number = gives_number;
   caller->kept = kept;
-  for (const auto& [name, is_output, dtype, shape, alignment] : parameters) {
+  for (const auto& [name, is_output, dtype, shape, alignment, overwrites] : parameters) {
     auto bytes = dtype.attr("itemsize").cast<std::size_t>();  // py::dtype has it at NumPy 1's place
     for (const Py_intptr_t extent : shape) bytes *= std::size_t(extent);
-    caller->parameters.push_back({name, dtype, shape, alignment, bytes, is_output});
+    caller->parameters.push_back({name, dtype, shape, alignment, bytes, is_output, overwrites});
     caller->inputs += is_output ? 0 : 1;
   }
   for (const std::size_t bytes : blocks) {

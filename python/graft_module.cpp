@@ -305,7 +305,8 @@ const char* const tune_network_doc =
     "guide: the model that guides. Returns a dict: folder, seconds (the sum of all calls), source (of all times, as "
     "Platform.source), complete (False: stopped, the same call continues it), kernels (a list of dicts: label, "
     "workload, "
-    "calls, seconds, trials).";
+    "calls, seconds, trials). Of several shapes (shapes={'batch': [1, 4]}) also shapes: such dicts, each with its "
+    "shape.";
 
 const char* const compile_network_doc =
     "Compiles the folder of a tuned network into a library whose function is NAME_run, and checks its results.\n\n"
@@ -357,6 +358,20 @@ py::dict content_of(const Dataset& dataset) {
   content["seconds"] = array_of(seconds);
   content["repetitions"] = repetitions;
   return content;
+}
+
+py::dict dict_of(const TunedNetwork& tuned) {
+  py::list kernels;
+  for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
+    py::dict one;
+    one["label"] = kernel.label, one["workload"] = kernel.workload, one["calls"] = kernel.calls;
+    one["seconds"] = kernel.seconds, one["trials"] = kernel.trials;
+    kernels.append(one);
+  }
+  py::dict result;
+  result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
+  result["kernels"] = kernels;
+  return result;
 }
 
 py::dict columns_of(const std::vector<Evaluated>& rows) {
@@ -630,17 +645,15 @@ void add_settled_calls(py::module_& module) {
         settings.watch = waiting.watch();
         settings.more = settings_from(more, "tune_network");
         const TunedNetwork tuned = waiting.run([&] { return tune_network(file, where, settings); });
-        py::list kernels;
-        for (const TunedNetwork::Kernel& kernel : tuned.kernels) {
-          py::dict one;
-          one["label"] = kernel.label, one["workload"] = kernel.workload, one["calls"] = kernel.calls;
-          one["seconds"] = kernel.seconds, one["trials"] = kernel.trials;
-          kernels.append(one);
-        }
-        py::dict result;
+        py::dict result = dict_of(tuned);
         result["source"] = where.source();
-        result["folder"] = tuned.folder, result["seconds"] = tuned.seconds, result["complete"] = tuned.complete;
-        result["kernels"] = kernels;
+        if (tuned.shapes.empty()) return result;
+        py::list shapes;
+        for (const TunedNetwork& shape : tuned.shapes) {
+          shapes.append(dict_of(shape));
+          shapes[shapes.size() - 1]["shape"] = shape.shape;
+        }
+        result["shapes"] = shapes;
         return result;
       },
       doc_of("tune_network", "model, platform, *, guide=None, " + callbacks, tune_network_doc).c_str(),

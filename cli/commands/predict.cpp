@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <memory>
 #include <string>
 #include <vector>
@@ -7,6 +9,7 @@
 #include "cli/network_flags.h"
 #include "cli/print/predicted_network.h"
 #include "cli/setting_flags.h"
+#include "study/flows/network_shapes.h"
 #include "study/flows/predict_network.h"
 #include "study/inputs/settings.h"
 
@@ -25,9 +28,24 @@ int predict(const Flags& flags, Session& session) {
   request.model = flags.network;
   request.platform = tasks::platform_named(flags.platform);
   request.seed = session.seed;
-  const study::PredictedNetwork result = study::predict_network(request);
-  session.output.add(study::to_document(result));
-  print(result, session.output);
+  const std::vector<graph::Shapes> shapes = graph::each_shape(request.model, request.options.shapes);
+  if (shapes.size() == 1) {
+    const study::PredictedNetwork result = study::predict_network(request);
+    session.output.add(study::to_document(result));
+    print(result, session.output);
+    return done;
+  }
+  const study::Extents extents = study::extents_of(shapes);
+  base::Document all = base::Document::list();
+  for (std::size_t s = 0; s < shapes.size(); ++s) {
+    request.options.shapes = shapes[s];
+    const study::PredictedNetwork result = study::predict_network(request);
+    const std::string shape = study::to_text(extents.names, extents.by_shape[s]);
+    session.output.line(fmt::format("{}{}:", s == 0 ? "" : "\n", shape));
+    print(result, session.output);
+    all.push(study::to_document(result).set("shape", shape));
+  }
+  session.output.json().set("shapes", std::move(all));
   return done;
 }
 

@@ -1,6 +1,5 @@
 #include "study/flows/tune.h"
 
-#include <algorithm>
 #include <memory>
 
 #include "base/error.h"
@@ -15,7 +14,7 @@
 #include "cli/print/tuned_network.h"
 #include "cli/setting_flags.h"
 #include "study/flows/effort.h"
-#include "study/flows/network.h"
+#include "study/flows/network_shapes.h"
 #include "study/inputs/settings.h"
 
 namespace graft::cli {
@@ -78,13 +77,14 @@ int tune_network(const Flags& flags, Session& session) {
       labels.push_back(kernel.label), calls.push_back(double(kernel.calls));
     session.progress.show(searching_table(labels, calls, searches, request.each.platform.device->source()));
   };
-  const study::TunedNetwork result = study::tune_network(request, session.progress);
+  const study::ShapedNetworks result = study::tune_networks(request, session.progress);
   session.output.add(study::to_document(result));
   print(result, session.output);
-  const auto without = std::find_if(result.kernels.begin(), result.kernels.end(),
-                                    [](const study::NetworkKernel& kernel) { return !kernel.has_program(); });
-  return ended(result.complete, without == result.kernels.end() ? "" : without->label + ": " + without->failure,
-               session);
+  std::string failure;
+  for (const study::ShapedNetworks::Part& part : result.parts)
+    for (const study::NetworkKernel& kernel : part.network.kernels)
+      if (failure.empty() && !kernel.has_program()) failure = kernel.label + ": " + kernel.failure;
+  return ended(result.complete, failure, session);
 }
 
 // The result of a search, and what became of it.
@@ -96,7 +96,7 @@ int shown(const Result& result, Session& session) {
 }
 
 int tune_own(const Flags& flags, Session& session) {
-  refuse_for_others(flags.network.options);
+  refuse_for_others(flags.network);
   const auto requests = flags.own.requests(flags.workload, flags.platform.id, flags.start, search_of(flags, session));
   return requests.size() == 1 ? shown(study::tune_own(requests.front(), session.progress), session)
                               : shown(study::tune_own_devices(requests, session.progress), session);
@@ -106,7 +106,7 @@ int tune(const Flags& flags, Session& session) {
   if (flags.own.is_given()) return tune_own(flags, session);
   flags.own.refuse_for_others();
   if (names_network(flags.workload)) return tune_network(flags, session);
-  refuse_for_others(flags.network.options);
+  refuse_for_others(flags.network);
   return shown(study::tune(request_of(flags, session), session.progress), session);
 }
 
@@ -121,13 +121,14 @@ Command tune_command() {
            "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
            "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
            "graft tune resnet18.onnx --effort quick --out runs/resnet18",
+           "graft tune bert.onnx --shape 'sequence=16|64|256' --use sequence=16:10 --out runs/bert",
            "graft tune space.yaml --run './kernel {tile_x} {tile_y}' --time time:ms --trials 100 --out runs/own"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();
         options.positional("WORKLOAD", flags->workload,
                            "operator with its shapes, an index expression, or an ONNX file: a network; with --run a "
                            "file of parameters and constraints (T1 of kernel tuners, or graft's YAML)");
-        declare(options, flags->network.options);
+        declare(options, flags->network);
         flags->platform.declare(options);
         declare_effort(options, flags->network);
         options.text("budget", flags->budget,

@@ -199,6 +199,12 @@ int inspect_network(const InspectFlags& flags, Session& session) {
 }
 
 int inspect_tuned_network(const InspectFlags& flags, Session& session) {
+  if (study::is_shaped(flags.what) && !flags.wants_program()) {
+    const study::ShapedNetworks networks = study::read_networks(flags.what);
+    session.output.add(study::to_document(networks));
+    print(networks, session.output);
+    return done;
+  }
   const study::TunedNetwork network = study::read_tuned_network(flags.what);
   session.output.add(study::to_document(network));
   if (!flags.wants_program()) {

@@ -18,6 +18,10 @@ void print(const study::CompiledNetwork& made, Output& out) {
       {"results", made.check == "none" ? "not checked: " + made.unchecked : fmt::format("right ({})", made.check)});
   out.table(table);
   if (made.results) print(*made.results, out);
+  for (const study::CompiledNetwork& shape : made.shapes) {
+    if (shape.results) out.line(fmt::format("\n{}: {} calls", shape.shape, shape.calls));
+    if (shape.results) print(*shape.results, out);
+  }
 }
 
 base::Document to_document(const study::CompiledNetwork& made) {
@@ -31,6 +35,14 @@ base::Document to_document(const study::CompiledNetwork& made) {
       .set("check", made.check);
   if (!made.unchecked.empty()) out.set("unchecked", made.unchecked);
   if (made.results) out.set("results", to_document(*made.results));
+  base::Document shapes = base::Document::list();
+  for (const study::CompiledNetwork& shape : made.shapes) {
+    base::Document each = base::Document::map();
+    each.set("shape", shape.shape).set("calls", shape.calls).set("arena_bytes", shape.arena_bytes);
+    if (shape.results) each.set("results", to_document(*shape.results));
+    shapes.push(std::move(each));
+  }
+  if (!made.shapes.empty()) out.set("shapes", std::move(shapes));
   return out;
 }
 

@@ -85,4 +85,23 @@ void print(const study::TunedNetwork& network, Output& out) {
   out.line(fmt::format("folder: {}", network.folder.string()));
 }
 
+void print(const study::ShapedNetworks& networks, Output& out) {
+  if (networks.parts.size() == 1 && networks.parts.front().network.folder == networks.folder)
+    return print(networks.parts.front().network, out);
+  const study::TunedNetwork& first = networks.parts.front().network;
+  const std::string source = first.platform.device->source();
+  out.line(fmt::format("{} on {}{}", first.model.string(), first.platform.name, times_note(source)));
+  Table table(
+      {"network", kind_of_times(source) + "time of all calls", "within the network", "use", "kernels", "trials"});
+  for (const auto& [network, use] : networks.parts) {
+    std::int64_t trials = 0;
+    for (const study::NetworkKernel& kernel : network.kernels) trials += kernel.trials;
+    table.row({network.folder.filename().string(), std::isfinite(network.seconds) ? seconds_text(network.seconds) : "-",
+               network.in_place_seconds ? seconds_text(*network.in_place_seconds) : "-", fmt::format("{:.3g}", use),
+               std::to_string(network.kernels.size()), std::to_string(trials)});
+  }
+  out.table(table);
+  out.line(fmt::format("\nfolder: {}", networks.folder.string()));
+}
+
 }  // namespace graft::cli

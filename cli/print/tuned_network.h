@@ -6,7 +6,7 @@
 
 #include "cli/output.h"
 #include "study/flows/explained.h"
-#include "study/flows/network.h"
+#include "study/flows/network_shapes.h"
 
 namespace graft::cli {
 
@@ -22,5 +22,7 @@ Table kernels_table(const study::TunedNetwork& network, const std::vector<std::o
 
 // That table, and the sum.
 void print(const study::TunedNetwork& network, Output& out);
+// A table of the shapes, where there are several.
+void print(const study::ShapedNetworks& networks, Output& out);
 
 }  // namespace graft::cli

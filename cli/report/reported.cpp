@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "study/flows/network_program.h"
+#include "study/flows/network_shapes.h"
 #include "study/inputs/request.h"
 
 namespace graft::cli {
@@ -114,7 +115,8 @@ Reported read_reported(const std::vector<std::string>& inputs, base::Monitor& mo
       continue;
     }
     if (study::is_network_folder(input)) {
-      reported.networks.push_back(read_network(input, monitor));
+      for (const fs::path& network : study::networks_in(input))
+        reported.networks.push_back(read_network(network, monitor));
       continue;
     }
     for (ReportedRun& run : read_runs(input)) {

@@ -236,3 +236,30 @@ void graft_top_k(void* const* buffers, const int64_t* n) {
   result[0] = n[0];
   clear(heap, n[1]);
 }
+
+/* Both are at multiples of `bytes` from where memory is aligned to 8. */
+static void copy(void* to, const void* from, int64_t bytes) {
+  if (bytes % 8 == 0) {
+    int64_t* const words = to;
+    const int64_t* const all = from;
+    for (int64_t i = 0; i < bytes / 8; ++i) words[i] = all[i];
+  } else {
+    char* const chars = to;
+    const char* const all = from;
+    for (int64_t i = 0; i < bytes; ++i) chars[i] = all[i];
+  }
+}
+
+void graft_append(void* const* buffers, const int64_t* n) {
+  static const int64_t element_bytes[] = {4, 8, 8, 4, 1, 1, 2, 2};
+  const char *const cache = buffers[0], *const added = buffers[1];
+  const int64_t* const begin = buffers[2];
+  char* const result = buffers[3];
+  const int64_t row = n[3] * element_bytes[n[5]];
+  if (result != cache) copy(result, cache, n[0] * n[1] * n[2] * row);
+  for (int64_t part = 0; part < n[0] * n[1]; ++part)
+    for (int64_t i = 0; i < n[4]; ++i) {
+      const int64_t place = begin[part / n[1]] + i;
+      if (place >= 0 && place < n[2]) copy(result + (part * n[2] + place) * row, added + (part * n[4] + i) * row, row);
+    }
+}

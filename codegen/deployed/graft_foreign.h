@@ -2,8 +2,8 @@
    part of graft, which checks with them, and of libraries that it writes, for any processor: C11 without a library,
    without memory of their own, exactly the same results everywhere.
 
-   `buffers`: the operands, in order, then the result, all row-major. `n`: extents and settings. Results are int64:
-   element 0 is the number of valid rows, and rows begin at element 8. The remaining rows repeat the last valid one (or
+   `buffers`: the operands, in order, then the result, all row-major. `n`: extents and settings. Results are int64 (but of
+   graft_append): element 0 is the number of valid rows, and rows begin at element 8. The remaining rows repeat the last valid one (or
    are zeros if there is none), so that gathering at these indices and scattering back there gives right results. Working
    space follows the rows; it is zeroed at the end. */
 #ifndef GRAFT_FOREIGN_H
@@ -34,6 +34,12 @@ void graft_unique(void* const* buffers, const int64_t* n);
 /* The n[2] largest (n[4] is 1) or least (0) of each row of [n[0], n[1]], which are int64 (n[3] is 1) or double, in order:
    equal ones as they come; NaN is larger than all numbers. n[0] rows of n[2] places; then n[1] to work. [0] is n[0]. */
 void graft_top_k(void* const* buffers, const int64_t* n);
+
+/* A cache [n[0], n[1], n[2], n[3]] of elements of type n[5] (0: f32, 1: f64, 2: i64, 3: i32, 4: i8, 5: u8, 6: f16,
+   7: bf16) with new rows [n[0], n[1], n[4], n[3]], which go to the places begin[b] and following ones, begin int64 [n[0]];
+   those outside of the cache are left out. The result may be the memory of the cache: then only the new rows are
+   written. */
+void graft_append(void* const* buffers, const int64_t* n);
 
 #ifdef __cplusplus
 }

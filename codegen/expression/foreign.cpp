@@ -15,13 +15,16 @@ namespace {
 
 using Numbers = std::vector<std::int64_t>;
 
-constexpr std::int64_t header = 8;                             // as graft_foreign.h
-constexpr std::int64_t most_elements = std::int64_t(1) << 32;  // of an operand or a result
+constexpr DType append_types[] = {DType::f32, DType::f64, DType::i64, DType::i32,
+                                  DType::i8,  DType::u8,  DType::f16, DType::bf16};  // by n[5] of graft_append
+constexpr std::int64_t header = 8;                                                   // as graft_foreign.h
+constexpr std::int64_t most_elements = std::int64_t(1) << 32;                        // of an operand or a result
 
-// Elements of the operands, with their types, and of the result, which is i64.
+// Elements of the operands, with their types, and of the result.
 struct Sizes {
   std::vector<std::pair<DType, double>> operands;
   double result = 0;
+  DType result_type = DType::i64;
 };
 
 std::optional<Sizes> of_suppression(const Numbers& n) {
@@ -51,6 +54,13 @@ std::optional<Sizes> of_top_k(const Numbers& n) {
                double(header) + double(n[0]) * double(n[2]) + double(n[1])};
 }
 
+std::optional<Sizes> of_append(const Numbers& n) {
+  if (n.size() != 6 || n[5] >= std::int64_t(std::size(append_types)) || n[4] > n[2]) return std::nullopt;
+  const DType type = append_types[n[5]];
+  const double parts = double(n[0]) * double(n[1]) * double(n[3]), all = parts * double(n[2]);
+  return Sizes{{{type, all}, {type, parts * double(n[4])}, {DType::i64, double(n[0])}}, all, type};
+}
+
 struct Function {
   const char* name;
   void (*call)(void* const* buffers, const std::int64_t* n);
@@ -61,6 +71,7 @@ constexpr Function functions[] = {
     {"graft_non_zero", graft_non_zero, of_non_zero},
     {"graft_unique", graft_unique, of_unique},
     {"graft_top_k", graft_top_k, of_top_k},
+    {"graft_append", graft_append, of_append},
 };
 
 const Function* function_named(const std::string& name) {
@@ -84,7 +95,7 @@ std::optional<Sizes> sizes_by_shapes(const Foreign& foreign) {
   if (at != n.size()) return std::nullopt;
   const double result = tensors.back().second;
   tensors.pop_back();
-  return Sizes{std::move(tensors), result};
+  return Sizes{std::move(tensors), result, foreign.types.back()};
 }
 
 }  // namespace
@@ -107,9 +118,18 @@ base::Result<Computation> computation_of(const Foreign& foreign) {
   for (std::size_t o = 0; o < sizes->operands.size(); ++o)
     text += fmt::format("input x{}[{}] : {}; ", o, std::int64_t(sizes->operands[o].second),
                         name_of(sizes->operands[o].first));
-  text += fmt::format("output y[i0] : {} = 0 where i0={}", name_of(is_own ? DType::i64 : foreign.types.back()),
-                      std::int64_t(sizes->result));
+  text += fmt::format("output y[i0] : {} = 0 where i0={}", name_of(sizes->result_type), std::int64_t(sizes->result));
   return parse_computation(text, {}, DType::f32, foreign.function);
+}
+
+Foreign append(const std::vector<std::int64_t>& extents, DType type) {
+  Foreign foreign{"graft_append", extents};
+  foreign.numbers.push_back(std::find(std::begin(append_types), std::end(append_types), type) - append_types);
+  return foreign;
+}
+
+bool may_overwrite_first(const Foreign& foreign) {
+  return foreign.code.empty() && foreign.function == "graft_append";
 }
 
 Elements evaluated(const Foreign& foreign, const Computation& computation, const std::vector<Elements>& operands) {

@@ -33,6 +33,12 @@ struct Foreign {
 // placeholder. A Reason for an unknown function, and for numbers with which the function must not be called.
 base::Result<Computation> computation_of(const Foreign& foreign);
 
+// New rows in a cache: graft_append, of its first five numbers and its elements' type.
+Foreign append(const std::vector<std::int64_t>& extents, DType type);
+
+// Whether the result may be the memory of the first operand.
+bool may_overwrite_first(const Foreign& foreign);
+
 // The result for these operands, by tensor of its computation.
 Elements evaluated(const Foreign& foreign, const Computation& computation, const std::vector<Elements>& operands);
 

@@ -19,8 +19,8 @@ namespace graft::codegen {
 namespace {
 
 using Kind = Interface::Argument::Kind;
-constexpr std::string_view kind_names[] = {"tensor",       "prepared", "scratch", "budget_ns",
-                                           "parallel_for", "context",  "weights", "arena"};
+constexpr std::string_view kind_names[] = {"tensor",  "prepared", "scratch", "budget_ns", "parallel_for",
+                                           "context", "weights",  "arena",   "extent"};
 
 // The extents of "matmul(m=8,n=8,k=8,dtype=f32)" by name, and the operator with its type.
 struct Named {

@@ -28,14 +28,16 @@ struct Interface {
     Layout layout;                     // how `stored` holds `shape`
     bool only_prepared = false;  // read by `prepare` alone: its pointer may be null elsewhere, but not in `select`
     std::string declared = {};   // Sequence::Tensor
+    int overwrites = -1;         // the same
     bool is_passed() const { return !argument.empty(); }
     std::int64_t bytes() const;  // in memory
   };
 
   struct Argument {
-    enum class Kind { tensor, prepared, scratch, budget_ns, parallel_for, context, weights, arena };
+    enum class Kind { tensor, prepared, scratch, budget_ns, parallel_for, context, weights, arena, extent };
     Kind kind = Kind::tensor;
-    int tensor = -1;  // position in Function::tensors
+    int tensor = -1;        // position in Function::tensors
+    std::string name = {};  // in C, of an extent
   };
   struct Call {
     std::string symbol;

@@ -103,7 +103,8 @@ std::string argument_text(const Interface::Argument& argument) {
     case Kind::context:
       return "ptr %context";
     case Kind::weights:
-    case Kind::arena:  // of sequences
+    case Kind::arena:
+    case Kind::extent:  // of sequences
       break;
   }
   return "";
@@ -354,12 +355,7 @@ std::string dispatcher_text(const Interface& interface, const Interface::Shapes&
         "{} = internal constant {{ ptr, ptr, i64, i64, i64 }} {{ ptr {}, ptr @{}.uniform, i64 {}, i64 {}, i64 {} }}\n",
         entry, function.prepare ? fmt::format("@{}.uniform", function.prepare->symbol) : "null", function.run.symbol,
         function.prepared_bytes, function.prepare_scratch_bytes, function.scratch_bytes);
-    body += fmt::format("shape{}:\n  %is{}.0 = icmp eq i64 0, 0\n", f, f);
-    for (std::size_t e = 0; e < shapes.extents.size(); ++e)
-      body += fmt::format("  %eq{0}.{1} = icmp eq i64 %e{1}, {2}\n  %is{0}.{3} = and i1 %is{0}.{1}, %eq{0}.{1}\n", f, e,
-                          shapes.entries[f].extents[e], e + 1);
-    body += fmt::format("  br i1 %is{0}.{1}, label %found{0}, label %shape{2}\nfound{0}:\n  ret ptr {3}\n", f,
-                        shapes.extents.size(), f + 1, entry);
+    body += shape_branch_text(f, shapes.entries[f].extents, "eq") + fmt::format("  ret ptr {}\n", entry);
   }
   body += fmt::format("shape{}:\n  ret ptr null\n", shapes.entries.size());
   return text + fmt::format("define ptr @{}({}) nounwind {{\n{}}}\n", shapes.symbol, fmt::join(extents, ", "), body);

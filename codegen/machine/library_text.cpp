@@ -67,6 +67,9 @@ std::string parameters_text(const std::vector<Interface::Tensor>& tensors,
       case Kind::arena:
         texts.emplace_back("void* arena");
         break;
+      case Kind::extent:
+        texts.push_back("int64_t " + argument.name);
+        break;
     }
   }
   return texts.empty() ? "void" : fmt::format("{}", fmt::join(texts, ", "));
@@ -199,7 +202,35 @@ std::string platforms_text(const Interface& interface) {
   return text + "\n";
 }
 
+// "batch=4"
+std::string extents_text(const SequenceInterface& interface, const std::vector<std::int64_t>& extents) {
+  std::vector<std::string> texts;
+  for (std::size_t e = 0; e < extents.size(); ++e)
+    texts.push_back(fmt::format("{}={}", interface.extents[e], extents[e]));
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::string fit_text(const SequenceInterface& interface) {
+  std::vector<std::string> parameters;
+  for (const Interface::Argument& argument : interface.run.arguments)
+    if (argument.kind == Kind::extent) parameters.push_back("int64_t* " + argument.name);
+  return fmt::format(
+      "/* Raises extents to those of the smallest of these shapes that has as many or more of each, and returns 0; 1: "
+      "there\n"
+      " * is none. The caller fills its inputs up to them, with what the model masks. */\nint {}({});\n",
+      interface.fit, fmt::join(parameters, ", "));
+}
+
 }  // namespace
+
+std::string shape_branch_text(std::size_t number, const std::vector<std::int64_t>& extents, const std::string& how) {
+  std::string text = fmt::format("shape{0}:\n  %is{0}.0 = icmp eq i64 0, 0\n", number);
+  for (std::size_t e = 0; e < extents.size(); ++e)
+    text += fmt::format("  %fits{0}.{1} = icmp {4} i64 %e{1}, {2}\n  %is{0}.{3} = and i1 %is{0}.{1}, %fits{0}.{1}\n",
+                        number, e, extents[e], e + 1, how);
+  return text + fmt::format("  br i1 %is{0}.{1}, label %found{0}, label %shape{2}\nfound{0}:\n", number, extents.size(),
+                            number + 1);
+}
 
 std::string header_text(const Interface& interface) {
   std::string text = fmt::format(
@@ -230,8 +261,17 @@ std::string header_text(const SequenceInterface& interface) {
       " * (64 are faster), other memory to 64. {0}.json says the same to programs.\n"
       " *\n",
       interface.name, interface.calls, in_comment(interface.platform), interface.graft);
-  for (const Interface::Tensor& tensor : interface.tensors)
-    text += fmt::format(" *   {}\n", in_comment(tensor_text(tensor)));
+  const auto add_tensors = [&](const std::vector<Interface::Tensor>& tensors) {
+    for (const Interface::Tensor& tensor : tensors)
+      text += fmt::format(
+          " *   {}{}\n", in_comment(tensor_text(tensor)),
+          tensor.overwrites < 0 ? "" : "; may be the memory of " + tensors[std::size_t(tensor.overwrites)].argument);
+  };
+  if (interface.shapes.empty()) add_tensors(interface.tensors);
+  for (const SequenceInterface::Shape& shape : interface.shapes) {
+    text += fmt::format(" * With {}:\n", in_comment(extents_text(interface, shape.extents)));
+    add_tensors(shape.tensors);
+  }
   text += fmt::format(
       " */\n#ifndef {0}\n#define {0}\n\n#include <stdint.h>\n\n#include \"graft_parallel.h\"\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
@@ -240,12 +280,17 @@ std::string header_text(const SequenceInterface& interface) {
   if (!interface.weights_file.empty())
     text += fmt::format("/* The content of {}, in memory: `weights`. It is only read. */\n#define {} {}\n",
                         interface.weights_file, interface.weights_macro, interface.weights_bytes);
+  const bool has_shapes = !interface.shapes.empty();
   return text + fmt::format(
-                    "\n{}/* parallel_for as in graft_parallel.h; NULL: everything on the calling thread. */\n"
-                    "void {}({});\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n",
+                    "\n{}{}/* parallel_for as in graft_parallel.h; NULL: everything on the calling thread.{} */\n"
+                    "{} {}({});\n\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n",
                     prototype_of_runs_here(interface.runs_here, needs_text(interface.platform, interface.needs)),
-                    interface.run.symbol, parameters_text(interface.tensors, interface.run.arguments, false),
-                    interface.guard);
+                    has_shapes ? fit_text(interface) : "",
+                    has_shapes
+                        ? "\n * Returns 0; or 1, and does nothing, if none of these shapes has exactly these extents."
+                        : "",
+                    has_shapes ? "int" : "void", interface.run.symbol,
+                    parameters_text(interface.tensors, interface.run.arguments, false), interface.guard);
 }
 
 std::string parallel_header_text() {

@@ -16,13 +16,25 @@ struct SequenceInterface {
   std::vector<std::string> needs;
   std::string runs_here;
   std::string guard, arena_macro, weights_macro;
-  std::vector<Interface::Tensor> tensors;  // inputs, then outputs
+  std::vector<Interface::Tensor> tensors;  // inputs, then outputs; of the first shape
+  // For sequences of several shapes: what each has, and the function that finds one.
+  struct Shape {
+    std::vector<std::int64_t> extents;
+    std::vector<Interface::Tensor> tensors;
+  };
+  std::vector<std::string> extents;  // their names: any text
+  std::vector<Shape> shapes;
+  std::string fit;
   Interface::Call run;
-  std::int64_t calls = 0, arena_bytes = 0, weights_bytes = 0;
-  std::string weights_file;  // "": there are none, or they are part of the code
+  std::int64_t calls = 0, arena_bytes = 0, weights_bytes = 0;  // calls: of all shapes
+  std::string weights_file;                                    // "": there are none, or they are part of the code
 
   bool weights_are_in_code() const { return weights_bytes > 0 && weights_file.empty(); }
 };
+
+// LLVM's text of the block `shapeN`: goes on at `foundN` if the arguments %e0, %e1, ... compare with these extents so
+// ("eq": are equal to them, "sle": are at most them), else at `shapeN+1`.
+std::string shape_branch_text(std::size_t number, const std::vector<std::int64_t>& extents, const std::string& how);
 
 std::string header_text(const Interface& interface);  // NAME.h
 std::string header_text(const SequenceInterface& interface);

@@ -33,6 +33,7 @@ struct Sequence {
     DType dtype = DType::f32;
     std::vector<std::int64_t> shape;
     std::string declared = {};  // the model's type, where `dtype` has more values: "bool", "uint16", "uint64", ...
+    int overwrites = -1;        // of an output: the input whose memory it may be
     std::int64_t bytes() const;
   };
   enum class Where { input, output, arena, weights };
@@ -63,6 +64,25 @@ struct Sequence {
   bool exported = false;  // as Library::exported
 };
 
+// Sequences that do the same for inputs of several shapes, as one library, whose function says if it has a shape:
+//
+//   int NAME_run(int64_t batch, ..., const float* x, ...);   0; 1, and nothing else, if no sequence has these extents
+//   int NAME_fit(int64_t* batch, ...);   raises the extents to those of the smallest sequence that has as many or more
+//                                        of each, for a caller that fills its inputs up; 1 if there is none
+struct ShapedSequences {
+  struct Shape {
+    std::vector<std::int64_t> extents;
+    Sequence sequence;  // its name is NAME_ and a number; without weights of its own
+  };
+  std::string name;
+  std::vector<std::string> extents;  // names of what the shapes differ in: any text
+  // Inputs and outputs are equal but for their shapes. A kernel that several call is the same code under one symbol,
+  // which begins with the name of all.
+  std::vector<Shape> shapes;
+  std::string weights;    // of all
+  bool exported = false;  // as Library::exported
+};
+
 // Read-only data of the code; or the file NAME.weights, whose content the caller has in memory and passes.
 enum class WeightsIn { code, file };
 
@@ -73,6 +93,7 @@ enum class WeightsIn { code, file };
 // outside of its memory, a call of another kernel's parameters). It takes the sequence, whose weights may be large:
 // move it.
 std::map<std::string, std::string> sequence_files(Sequence sequence, LibraryFormat format, WeightsIn weights);
+std::map<std::string, std::string> sequence_files(ShapedSequences all, LibraryFormat format, WeightsIn weights);
 
 // The sequence as one kernel, with the ABI of compile.h: its parameters are the inputs and the outputs, `prepared` the
 // weights (there is nothing that prepares them), `scratch` the arena. NAME_calls is a table of functions, one for each

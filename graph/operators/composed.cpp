@@ -287,6 +287,21 @@ Graph ones_on_diagonal(const Call& call) {
   return std::move(body).results({y});
 }
 
+// A cache that a run gives: its memory may be the result's, so that only what is new is written.
+Graph appended(const Call& call, int axis) {
+  const Shape &all = call.shape(0), &added = call.shape(1);
+  const auto product = [&](int from, int to) { return elements_of(Shape(all.begin() + from, all.begin() + to)); };
+  const codegen::Foreign foreign = codegen::append(
+      {all[0], product(1, axis), all[std::size_t(axis)], product(axis + 1, int(all.size())), added[std::size_t(axis)]},
+      call.type(0));
+  Body body(call);
+  const Part begin = body.cast(body.reshaped(body.operand(2), {all[0]}), DType::i64);
+  return std::move(body).results(
+      {body.reshaped(body.node("graft.Foreign", {body.operand(0), body.operand(1), begin},
+                               {{"function", foreign.function}, {"numbers", foreign.numbers}}),
+                     all)});
+}
+
 // Rows of a cache along an axis, by default the last but one, are replaced from a place on that each batch names.
 Graph scattered(const Call& call) {
   const std::int64_t rank = call.rank(0);
@@ -301,6 +316,7 @@ Graph scattered(const Call& call) {
     throw Malformed{fmt::format("its cache is {}, what is new {}", to_text(call.shape(0)), to_text(call.shape(1)))};
   const std::int64_t updated = call.shape(1)[std::size_t(axis)], batch = call.shape(0)[0];
   Body body(call);
+  if (call.has(2) && !call.is_known(0) && mode == "linear") return appended(call, axis);
   const Part begin = call.has(2) ? body.reshaped(body.operand(2), {batch, 1}) : body.integers({0});
   List places(static_cast<std::size_t>(cached));
   std::iota(places.begin(), places.end(), 0);

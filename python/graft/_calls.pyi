@@ -58,6 +58,7 @@ def tune_network(
     trials: int = 0,
     trials_by_kernel: int = 0,
     budget_seconds: float = 0.0,
+    use: Iterable[_PathLike] = [],
     transfer: str = "adapted",
     stop_after: int = 0,
     history: Iterable[_PathLike] = [],

@@ -206,7 +206,7 @@ class _Caller:
         self,
         code: _Code,
         steps: Sequence[Tuple[str, Sequence[int]]],
-        parameters: Sequence[Tuple[str, bool, np.dtype[Any], Sequence[int], int]],
+        parameters: Sequence[Tuple[str, bool, np.dtype[Any], Sequence[int], int, int]],
         fixed: Sequence[int],
         blocks: Sequence[int],
         gives_number: bool,

@@ -37,7 +37,7 @@ def _parameter_of(tensor: Dict[str, Any], role: str, alignment: int) -> "Paramet
     memory = np.dtype(_DTYPES[tensor["dtype"]])
     declared = np.dtype(_DECLARED.get(tensor.get("declared", ""), memory))
     return Parameter(tensor["name"], role, declared, tuple(tensor["shape"]), "", tensor.get("alignment", alignment),
-                     memory if memory.itemsize != declared.itemsize else None)
+                     memory if memory.itemsize != declared.itemsize else None, tensor.get("overwrites", ""))
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Parameter:
     layout: str = ""  # how the shape stores the workload's tensor; "": as the workload says
     alignment: int = 64  # in bytes, of memory that is used as it is
     memory: "Optional[np.dtype[Any]]" = None  # what the code has in place of dtype: arrays are converted
+    overwrites: str = ""  # of an output: the input whose memory it may be, which spares a copy
 
     @property
     def _stored(self) -> "np.dtype[Any]":
@@ -103,8 +104,9 @@ def _wrappers(calls: Mapping[str, Dict[str, Any]], runs_here: Optional[str], thr
                 f"long graft_stop(void** p) {{ graft_pool_stop(pool); return 0; }}\n")
         given = {"parallel_for": "(void*)graft_pool_for", "context": "pool"}
     for name, call in calls.items():
-        of = ["long long" if each["kind"] == "budget_ns" else "void*" for each in call["arguments"]]
-        passed = [given.get(each["kind"], f"({kind})p[{i}]") for i, (kind, each) in enumerate(zip(of, call["arguments"]))]
+        of = ["long long" if each["kind"] in ("budget_ns", "extent") else "void*" for each in call["arguments"]]
+        passed = [str(each["value"]) if each["kind"] == "extent" else given.get(each["kind"], f"({kind})p[{i}]")
+                  for i, (kind, each) in enumerate(zip(of, call["arguments"]))]
         returns = "int" if name == "select" else "void"
         body = f"{call['symbol']}({', '.join(passed)})"
         text += (f"extern {returns} {call['symbol']}({', '.join(of)});\n"
@@ -176,10 +178,9 @@ def _own_files(files: _Files) -> _Files:
             if name.startswith("graft_pool") or not name.endswith((".h", ".pc", ".cmake"))}
 
 
-def _restored(kind: Any, state: Dict[str, Any]) -> "_Callable":
+def _restored(kind: Any, state: Dict[str, Any]) -> Any:
     made = kind.__new__(kind)
     made._set(**state)
-    assert isinstance(made, _Callable)
     return made
 
 
@@ -219,6 +220,7 @@ class _Callable:
         there = {name: array for name, array in fixed.items() if array is not None}
         kinds = [*there, "budget_ns", *blocks]
         null = len(tensors) + len(kinds)
+        names = [parameter.name for parameter in parameters]
 
         def place(argument: Dict[str, Any]) -> int:
             name = argument["tensor" if key == "name" else "argument"] if argument["kind"] == "tensor" else None
@@ -229,8 +231,8 @@ class _Callable:
 
         return _Caller(self._code,
                        [("graft_" + name, [place(each) for each in call["arguments"]]) for name, call in steps],
-                       [(each.name, each.role == "output", each._stored, each.shape, each.alignment)
-                        for each in parameters],
+                       [(each.name, each.role == "output", each._stored, each.shape, each.alignment,
+                         names.index(each.overwrites) if each.overwrites else -1) for each in parameters],
                        [*(array.ctypes.data for array in there.values()), budget_ns], list(blocks.values()), number,
                        list(there.values()))
 
@@ -318,8 +320,12 @@ class _Callable:
             return self._declared(self._caller.call(tuple(read), None, None))
         results = self._outputs(out)
         written: List[_Array] = []
+        names = [each.name for each in self._taken]
         for parameter, result in zip(self._written, results):
-            overlaps = any(np.may_share_memory(result, each) for each in (*read, *written))
+            source = read[names.index(parameter.overwrites)] if parameter.overwrites else None
+            is_source = source is not None and source.ctypes.data == result.ctypes.data
+            overlaps = any(np.may_share_memory(result, each) for each in (*read, *written)
+                           if not (is_source and each is source))
             in_place = self._is_direct(parameter, result) and not overlaps
             written.append(result if in_place else self._new(parameter.shape, parameter._stored))
         self._caller.call(tuple(read), None, tuple(written))
@@ -336,7 +342,7 @@ class _Callable:
     def bind(self, /, *arrays: Any) -> Callable[[], Any]:
         """A function without arguments that runs it on these very arrays, inputs and then outputs, as often as it is
         called, and returns the outputs: the cheapest call. The arrays are read and written where they are, so they must
-        be contiguous, aligned (Parameter.alignment; what numpy makes is), and apart."""
+        be contiguous, aligned (Parameter.alignment; what numpy makes is), and apart, but for Parameter.overwrites."""
         inputs = len(self._taken)
         if len(arrays) != inputs + len(self._written):
             names = ", ".join(each.name for each in (*self._taken, *self._written))
@@ -517,32 +523,24 @@ class Network(_Callable):
 
     def _set(self, source: Union[str, _Files], shown: str, threads: int, cc: str) -> None:
         with _folder_of(source) as folder:
-            self._is = _library_in(folder, ("sequence",), shown)
-            self._code = _linked(folder, self._is, {"run": self._is["run"]}, threads, cc, shown)
-            self._alignment = self._is["alignment"]
-            self._weights = self._read_weights(folder, shown)
-        self._source = os.path.abspath(source) if isinstance(source, str) else {
-            name: content for name, content in source.items() if name != self._is["weights"]}
-        self._shown, self._threads, self._cc = shown, threads, cc
+            library = _library_in(folder, ("sequence",), shown)
+            if "shapes" in library:
+                raise Mistake(f"{shown}: a network for several shapes, which load() and ShapedNetwork take")
+            code = _linked(folder, library, {"run": library["run"]}, threads, cc, shown)
+            self._bind(library, code, _read_weights(library, folder, shown), "run", library["run"])
+        self._source, self._shown, self._threads, self._cc = _kept(source, library), shown, threads, cc
+
+    def _bind(self, library: Dict[str, Any], code: _Code, weights: Optional[_Array], name: str,
+              run: Dict[str, Any]) -> None:
+        self._is, self._code, self._weights, self._alignment = library, code, weights, library["alignment"]
         self._taken, self._written = (
-            tuple(_parameter_of(each, role, self._alignment) for each in self._is[role + "s"])
+            tuple(_parameter_of(each, role, self._alignment) for each in library[role + "s"])
             for role in ("input", "output"))
-        self._use(self._taken, self._made_caller([("run", self._is["run"])], (*self._taken, *self._written),
-                                                 {"weights": self._weights}, {"arena": self._is["arena_bytes"]},
-                                                 key="argument"))
+        self._use(self._taken, self._made_caller([(name, run)], (*self._taken, *self._written), {"weights": weights},
+                                                 {"arena": library["arena_bytes"]}, key="argument"))
 
     def _argument(self, position: int) -> str:
         return [*self._is["inputs"], *self._is["outputs"]][position]["argument"]  # type: ignore[no-any-return]
-
-    def _read_weights(self, folder: str, shown: str) -> Optional[_Array]:
-        if self._is["weights"] is None:
-            return None
-        path, size = os.path.join(folder, self._is["weights"]), self._is["weights_bytes"]
-        if not os.path.isfile(path) or os.path.getsize(path) != size:
-            raise Mistake(f"{os.path.join(shown, self._is['weights'])}: not the weights of {self.name}, put the file of "
-                          f"{size} bytes there that was made with the library")
-        # A file that is mapped stays as long as the mapping, also when its folder is gone.
-        return np.memmap(path, np.uint8, "r") if size > 0 else None
 
     @property
     def inputs(self) -> Tuple[Parameter, ...]:
@@ -569,13 +567,124 @@ class Network(_Callable):
         return found if output_names is None else [found[names.index(name)] for name in output_names]
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        source = self._source
-        if not isinstance(source, str) and self._weights is not None:
-            source = {**source, self._is["weights"]: self._weights.tobytes()}
-        return _restored, (type(self), {"source": source, "shown": self._shown, "threads": self._threads, "cc": self._cc})
+        return _restored, (type(self), _state(self))
 
     def __repr__(self) -> str:
         return f"<graft.Network {self.name}: {len(self._is['calls'])} calls>"
+
+
+class ShapedNetwork:
+    """A network that was tuned for several shapes (graft tune --shape batch=1,4), called as a Network: the shapes of the
+    arrays say for which.
+
+    source, threads, cc: as of Network. Calls of several threads at once as with Network.
+    """
+
+    _source: Union[str, _Files]
+    _weights: Optional[_Array]
+
+    def __init__(self, source: _PathLike, *, threads: int = 1, cc: str = "cc") -> None:
+        folder = _path("source", source)
+        if _is_tuned_network(folder):
+            files = _own_files(_compile_network(source, format="object", weights_in_file=True).files)
+            self._set(files, folder, threads, cc)
+        else:
+            self._set(folder, folder, threads, cc)
+
+    def _set(self, source: Union[str, _Files], shown: str, threads: int, cc: str) -> None:
+        with _folder_of(source) as folder:
+            self._is = _library_in(folder, ("sequence",), shown)
+            if "shapes" not in self._is:
+                raise Mistake(f"{shown}: a network for one shape, which load() and Network take")
+            calls = {f"run{s}": self._call_of(shape["extents"]) for s, shape in enumerate(self._is["shapes"])}
+            code = _linked(folder, self._is, calls, threads, cc, shown)
+            self._weights = _read_weights(self._is, folder, shown)
+        self._source, self._shown, self._threads, self._cc = _kept(source, self._is), shown, threads, cc
+        self._networks: List[Network] = []
+        for (name, call), shape in zip(calls.items(), self._is["shapes"]):
+            network = Network.__new__(Network)
+            network._bind({**self._is, **shape}, code, self._weights, name, call)
+            network._source, network._shown, network._threads, network._cc = self._source, shown, threads, cc
+            self._networks.append(network)
+
+    def _call_of(self, extents: Sequence[int]) -> Dict[str, Any]:
+        values = iter(extents)
+        return {"symbol": self._is["run"]["symbol"],
+                "arguments": [{**each, "value": next(values)} if each["kind"] == "extent" else each
+                              for each in self._is["run"]["arguments"]]}
+
+    @property
+    def name(self) -> str:
+        """Of the network."""
+        return str(self._is["name"])
+
+    @property
+    def shapes(self) -> List[Dict[str, int]]:
+        """The extents that it has, by name."""
+        return [dict(zip(self._is["extents"], shape["extents"])) for shape in self._is["shapes"]]
+
+    def at(self, /, **extents: int) -> Network:
+        """The network for exactly these extents."""
+        if extents not in self.shapes:
+            raise Mistake(f"{self.name}: {extents}: give one of {', '.join(map(str, self.shapes))}")
+        return self._networks[self.shapes.index(extents)]
+
+    def fit(self, /, **extents: int) -> Dict[str, int]:
+        """The extents of the smallest shape that has as many or more of each, for a caller that fills its inputs up with
+        what the model masks."""
+        fitting = [(sum(int(np.prod(each.shape)) * each.dtype.itemsize for each in network.inputs), s)
+                   for s, (network, shape) in enumerate(zip(self._networks, self.shapes))
+                   if extents.keys() == shape.keys() and all(shape[name] >= extents[name] for name in shape)]
+        if not fitting:
+            raise Mistake(f"{self.name}: {extents}: none of {', '.join(map(str, self.shapes))} holds them")
+        return self.shapes[min(fitting)[1]]
+
+    def _for(self, arrays: Sequence[Any], named: Mapping[str, Any]) -> Network:
+        given = {**dict(zip((each.name for each in self._networks[0].inputs), arrays)), **named}
+        shapes = {name: tuple(getattr(array, "shape", ())) for name, array in given.items()}
+        for network in self._networks:
+            if all(shapes.get(each.name, each.shape) == each.shape for each in network.inputs):
+                return network
+        raise Mistake(f"{self.name}: inputs of the shapes {shapes}: give those of {', '.join(map(str, self.shapes))}")
+
+    def __call__(self, /, *arrays: Any, out: Any = None, **named: Any) -> Any:
+        """As a call of the Network for the shapes of these arrays."""
+        return self._for(arrays, named)(*arrays, out=out, **named)
+
+    def run(self, output_names: Optional[Sequence[str]], inputs: Mapping[str, Any]) -> List[_Array]:
+        """As Network.run."""
+        return self._for((), inputs).run(output_names, inputs)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _restored, (type(self), _state(self))
+
+    def __repr__(self) -> str:
+        return f"<graft.ShapedNetwork {self.name}: {len(self._networks)} shapes>"
+
+
+def _read_weights(library: Dict[str, Any], folder: str, shown: str) -> Optional[_Array]:
+    if library["weights"] is None:
+        return None
+    path, size = os.path.join(folder, library["weights"]), library["weights_bytes"]
+    if not os.path.isfile(path) or os.path.getsize(path) != size:
+        raise Mistake(f"{os.path.join(shown, library['weights'])}: not the weights of {library['name']}, put the file of "
+                      f"{size} bytes there that was made with the library")
+    # A file that is mapped stays as long as the mapping, also when its folder is gone.
+    return np.memmap(path, np.uint8, "r") if size > 0 else None
+
+
+def _kept(source: Union[str, _Files], library: Dict[str, Any]) -> Union[str, _Files]:
+    if isinstance(source, str):
+        return os.path.abspath(source)
+    return {name: content for name, content in source.items() if name != library["weights"]}
+
+
+def _state(network: Union[Network, ShapedNetwork]) -> Dict[str, Any]:
+    """What a network is made again of."""
+    source = network._source
+    if not isinstance(source, str) and network._weights is not None:
+        source = {**source, network._is["weights"]: network._weights.tobytes()}
+    return {"source": source, "shown": network._shown, "threads": network._threads, "cc": network._cc}
 
 
 def _is_tuned_network(folder: str) -> bool:
@@ -583,12 +692,20 @@ def _is_tuned_network(folder: str) -> bool:
     if not tuned.is_file():
         return False
     said = json.loads(tuned.read_text())
-    return isinstance(said, dict) and said.get("kind") == "network"
+    return isinstance(said, dict) and said.get("kind") in ("network", "networks")
 
 
-def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1, cc: str = "cc") -> Union[Kernel, Network]:
-    """What a folder has: of a compiled library the Kernel (`function`, where there are several) or the Network; of a run
-    of tune() or tune_network() what it is compiled to, here and now."""
+def _is_shaped(folder: str) -> bool:
+    tuned = pathlib.Path(folder, "network.json")
+    if _is_tuned_network(folder):
+        return bool(json.loads(tuned.read_text())["kind"] == "networks")
+    return "shapes" in _library_in(folder, ("sequence",))
+
+
+def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1,
+         cc: str = "cc") -> Union[Kernel, Network, ShapedNetwork]:
+    """What a folder has: of a compiled library the Kernel (`function`, where there are several), the Network or the
+    ShapedNetwork; of a run of tune() or tune_network() what it is compiled to, here and now."""
     path = _path("folder", folder)
     if os.path.isfile(os.path.join(path, "run.json")):
         return Kernel(path, function, threads=threads, cc=cc)
@@ -596,7 +713,7 @@ def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1,
         return Kernel(path, function, threads=threads, cc=cc)
     if function is not None:
         raise Mistake(f"{path}: a network has no function {function!r}, leave it out")
-    return Network(path, threads=threads, cc=cc)
+    return (ShapedNetwork if _is_shaped(path) else Network)(path, threads=threads, cc=cc)
 
 
 def kernels(folder: _PathLike) -> List[str]:

@@ -8,7 +8,7 @@ FOLDER is what `graft compile RUN --out FOLDER --export` made of a tuned network
 out and named. Each round runs all of them, in another order each time, so that what slows the machine down meets all.
 Printed are the median time of a run, its 95 % interval, and each contender's time by graft's (by the first one's
 without graft); with --json one object. On several cores graft's kernels run on the threads of graft_pool.c;
-tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. Results are
+tune for a platform of as many threads. With --precision bf16 OpenVINO computes in it where the core can. A library for several shapes runs the one that --shape gives. Results are
 compared with the first contender's before anything is timed. --threads 1,2 has each contender once for each number;
 with --busy 0,1,2,4 all is timed next to 0, 1, 2 and 4 processes that do nothing but use the same cores. --searches adds the times of all rounds to a file that
 `graft experiment run networks --from FILE` reads, under the model's name and the host's.
@@ -109,6 +109,14 @@ def graft_of(folder, inputs, threads, flags):
     if len(networks) != 1:
         sys.exit(f"error: {folder}: give the folder of one compiled network: graft compile RUN --out FOLDER --export")
     is_ = networks[0]
+    extents = []
+    if "shapes" in is_:  # that of the inputs
+        fitting = [shape for shape in is_["shapes"]
+                   if all(tuple(each["shape"]) == inputs[each["name"]].shape for each in shape["inputs"])]
+        if not fitting:
+            sys.exit(f"error: {folder}: has no such shape")
+        is_ = {**is_, **fitting[0]}
+        extents = [ctypes.c_int64(extent) for extent in is_["extents"]]
     with tempfile.TemporaryDirectory() as temporary:
         shared = f"{temporary}/network.so"
         subprocess.run(["cc", "-shared", "-nostdlib", "-o", shared, "-Wl,--whole-archive", f"{folder}/{is_['code']}",
@@ -132,6 +140,10 @@ def graft_of(folder, inputs, threads, flags):
     outputs = [np.zeros(tensor["shape"], dtypes[tensor["dtype"]]) for tensor in is_["outputs"]]
     tensors = {tensor["argument"]: aligned(array)
                for tensor, array in zip(is_["inputs"] + is_["outputs"], given + outputs)}
+    by_name = {tensor["name"]: tensor["argument"] for tensor in is_["inputs"]}
+    for tensor in is_["outputs"]:  # what may be read and written in one place, is
+        if "overwrites" in tensor:
+            tensors[tensor["argument"]] = tensors[by_name[tensor["overwrites"]]]
     memory = {"arena": aligned(np.zeros(is_["arena_bytes"], np.uint8))}
     if is_["weights"]:
         memory["weights"] = aligned(np.fromfile(f"{folder}/{is_['weights']}", np.uint8))
@@ -141,8 +153,9 @@ def graft_of(folder, inputs, threads, flags):
                     "context": pool.graft_pool_start(threads)}
     addresses = [tensors[argument["argument"]].ctypes.data if argument["kind"] == "tensor"
                  else memory[argument["kind"]].ctypes.data if argument["kind"] in memory
-                 else parallel.get(argument["kind"]) for argument in is_["run"]["arguments"]]
-    arguments = [ctypes.c_void_p(address) for address in addresses]
+                 else parallel.get(argument["kind"]) for argument in is_["run"]["arguments"]
+                 if argument["kind"] != "extent"]
+    arguments = extents + [ctypes.c_void_p(address) for address in addresses]
     results = [tensors[tensor["argument"]] for tensor in is_["outputs"]]
 
     def run(_held=(tensors, memory)):  # what the addresses are of

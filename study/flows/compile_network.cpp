@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
@@ -14,6 +15,7 @@
 #include "codegen/machine/link.h"
 #include "graph/check.h"
 #include "graph/inputs.h"
+#include "study/flows/network_shapes.h"
 #include "tasks/host_runner.h"
 #include "tasks/probe.h"
 #include "tasks/remote.h"
@@ -137,53 +139,141 @@ void refuse_wrong(const std::string& place, const NetworkCheck& check) {
     throw base::Failure(fmt::format("{}: wrong results: {}: {}", place, check.call, check.difference));
 }
 
-}  // namespace
+std::string name_of(const CompileNetworkRequest& request, const TunedNetwork& tuned) {
+  return request.name.empty() ? tuned.model.stem().string() : request.name;
+}
 
-CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor) {
-  const TunedNetwork tuned = read_tuned_network(request.folder);
-  const std::string name = request.name.empty() ? tuned.model.stem().string() : request.name;
-  NetworkProgram program = program_of(tuned, plan_of(tuned), name, monitor);
-  CompiledNetwork out;
-  out.name = program.sequence.name;
-  out.platform = tuned.platform.name;
-  out.arena_bytes = program.sequence.arena_bytes;
-  out.peak_bytes = program.peak_bytes;
-  out.weights_bytes = std::int64_t(program.sequence.weights.size());
-  out.calls = program.sequence.calls.size();
-  out.kernels = program.sequence.kernels.size();
+codegen::LibraryFormat library_format(const CompileNetworkRequest& request) {
+  return request.format == CompileFormat::object ? codegen::LibraryFormat::object : codegen::LibraryFormat::library;
+}
+
+codegen::WeightsIn weights_of(const CompileNetworkRequest& request) {
+  return request.weights_in_file ? codegen::WeightsIn::file : codegen::WeightsIn::code;
+}
+
+struct CheckedProgram {
+  CompiledNetwork network;  // without files
+  Inputs inputs;
+  std::string outputs;  // that it gave, if it could be run
+};
+
+// Failure for wrong results.
+CheckedProgram check_program(const CompileNetworkRequest& request, const TunedNetwork& tuned,
+                             const NetworkProgram& program, const tasks::CodeRunner& runner, base::Monitor& monitor) {
+  CheckedProgram out;
+  out.network.name = program.sequence.name;
+  out.network.platform = tuned.platform.name;
+  out.network.arena_bytes = program.sequence.arena_bytes;
+  out.network.peak_bytes = program.peak_bytes;
+  out.network.calls = program.sequence.calls.size();
+  out.network.kernels = program.sequence.kernels.size();
   tasks::note_emulated(tuned.platform, monitor);
-  const tasks::CodeRunner runner = tuned.platform.device->runner();
-  out.check = runner.check;
-  out.unchecked = runner.reason;
-  const Inputs inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
-  std::string outputs;
-  if (runner.where) {
-    outputs = run_on(runner, program.sequence, inputs, {0}, tuned.model.string(), monitor).outputs;
-    out.results = checked(runner, program, inputs, outputs, tuned.model.string(), monitor);
-    refuse_wrong(tuned.model.string(), *out.results);
-  }
-  if (request.format == CompileFormat::bench) {
-    if (!runner.where)
-      throw base::Failure(
-          fmt::format("{}: a program that checks itself must run here once, but {}", name, runner.reason));
-    codegen::RunSettings settings{bench_repetitions, bench_seconds, 0, 0, {}};
-    settings.self_checks = {{name, base::hash_bytes(outputs)}};
-    auto executable = codegen::link_sequence_program(program.sequence, bytes_of(program.sequence, inputs), settings);
-    if (!executable) throw base::Failure(executable.reason().text);
-    out.files[program.sequence.name] = std::move(executable).value();
-    out.executable = true;
-    return out;
-  }
-  program.sequence.exported = request.exported;
-  out.files = codegen::sequence_files(
-      std::move(program.sequence),
-      request.format == CompileFormat::object ? codegen::LibraryFormat::object : codegen::LibraryFormat::library,
-      request.weights_in_file ? codegen::WeightsIn::file : codegen::WeightsIn::code);
+  out.network.check = runner.check;
+  out.network.unchecked = runner.reason;
+  out.inputs = inputs_of(program.sequence, graph::check_inputs(program.plan.inputs, request.seed));
+  if (!runner.where) return out;
+  const std::string place = tuned.model.string();
+  out.outputs = run_on(runner, program.sequence, out.inputs, {0}, place, monitor).outputs;
+  out.network.results = checked(runner, program, out.inputs, out.outputs, place, monitor);
+  refuse_wrong(place, *out.network.results);
   return out;
 }
 
-NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor) {
+CompiledNetwork compile_shapes(const CompileNetworkRequest& request, const std::vector<std::filesystem::path>& folders,
+                               base::Monitor& monitor) {
+  if (request.format == CompileFormat::bench)
+    throw base::UserError(
+        request.folder.string(),
+        fmt::format("is for several shapes; give one of its folders, such as {}", folders.front().string()));
+  std::vector<TunedNetwork> networks;
+  std::vector<graph::Shapes> shapes;
+  for (const std::filesystem::path& folder : folders) {
+    networks.push_back(read_tuned_network(folder));
+    shapes.push_back(networks.back().options.shapes);
+  }
+  const Extents extents = extents_of(shapes);
+  const tasks::CodeRunner runner = networks.front().platform.device->runner();
+  CompiledNetwork out;
+  codegen::ShapedSequences all = programs_of(
+      networks, name_of(request, networks.front()),
+      [&](const NetworkProgram& program, std::size_t n) {
+        out.shapes.push_back(check_program(request, networks[n], program, runner, monitor).network);
+        out.shapes.back().shape = to_text(extents.names, extents.by_shape[n]);
+        out.arena_bytes = std::max(out.arena_bytes, program.sequence.arena_bytes);
+        out.peak_bytes = std::max(out.peak_bytes, program.peak_bytes);
+        out.calls += program.sequence.calls.size();
+      },
+      monitor);
+  out.name = all.name;
+  out.platform = networks.front().platform.name;
+  out.check = runner.check;
+  out.unchecked = runner.reason;
+  out.weights_bytes = std::int64_t(all.weights.size());
+  all.exported = request.exported;
+  all.extents = extents.names;
+  std::set<std::string> kernels;
+  for (std::size_t s = 0; s < all.shapes.size(); ++s) {
+    all.shapes[s].extents = extents.by_shape[s];
+    for (const codegen::Code& kernel : all.shapes[s].sequence.kernels) kernels.insert(kernel.symbol);
+  }
+  out.kernels = kernels.size();
+  out.files = codegen::sequence_files(std::move(all), library_format(request), weights_of(request));
+  return out;
+}
+
+// The network whose inputs have the shapes of those that are given. UserError if none has, or several.
+std::filesystem::path network_for(const RunNetworkRequest& request) {
+  const std::vector<std::filesystem::path> folders = networks_in(request.folder);
+  std::vector<std::filesystem::path> fitting;
+  std::vector<std::string> texts;
+  for (const std::filesystem::path& folder : folders) {
+    const std::vector<graph::Plan::Tensor> inputs =
+        folders.size() == 1 ? std::vector<graph::Plan::Tensor>() : inputs_in(folder);
+    const bool fits = std::all_of(inputs.begin(), inputs.end(), [&](const graph::Plan::Tensor& input) {
+      const auto given = request.inputs.find(input.name);
+      return given == request.inputs.end() || given->second.shape == input.shape;
+    });
+    if (fits) fitting.push_back(folder);
+    texts.push_back(folder.string());
+  }
+  if (fitting.size() == 1) return fitting.front();
+  throw base::UserError(
+      request.folder.string(),
+      fmt::format("{} of its networks {} inputs of these shapes; give one of the folders {}",
+                  fitting.empty() ? "none" : "several", fitting.empty() ? "has" : "have", base::join(texts, ", ")));
+}
+
+}  // namespace
+
+CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor) {
+  const std::vector<std::filesystem::path> folders = networks_in(request.folder);
+  if (is_shaped(request.folder)) return compile_shapes(request, folders, monitor);
   const TunedNetwork tuned = read_tuned_network(request.folder);
+  NetworkProgram program = program_of(tuned, plan_of(tuned), name_of(request, tuned), monitor);
+  const tasks::CodeRunner runner = tuned.platform.device->runner();
+  CheckedProgram made = check_program(request, tuned, program, runner, monitor);
+  CompiledNetwork& out = made.network;
+  out.weights_bytes = std::int64_t(program.sequence.weights.size());
+  if (request.format == CompileFormat::bench) {
+    if (!runner.where)
+      throw base::Failure(
+          fmt::format("{}: a program that checks itself must run here once, but {}", out.name, runner.reason));
+    codegen::RunSettings settings{bench_repetitions, bench_seconds, 0, 0, {}};
+    settings.self_checks = {{name_of(request, tuned), base::hash_bytes(made.outputs)}};
+    auto executable =
+        codegen::link_sequence_program(program.sequence, bytes_of(program.sequence, made.inputs), settings);
+    if (!executable) throw base::Failure(executable.reason().text);
+    out.files[program.sequence.name] = std::move(executable).value();
+    out.executable = true;
+    return std::move(out);
+  }
+  program.sequence.exported = request.exported;
+  out.files = codegen::sequence_files(std::move(program.sequence), library_format(request), weights_of(request));
+  return std::move(out);
+}
+
+NetworkRun run_network(const RunNetworkRequest& request, base::Monitor& monitor) {
+  const TunedNetwork tuned = read_tuned_network(network_for(request));
   const NetworkProgram program = program_of(tuned, plan_of(tuned), "network", monitor);
   const tasks::CodeRunner runner = tuned.platform.device->runner();
   if (!runner.where) throw base::Failure(fmt::format("{} cannot be run here: {}", tuned.model.string(), runner.reason));

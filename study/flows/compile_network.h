@@ -29,7 +29,7 @@ struct NetworkCheck {
 };
 
 struct CompileNetworkRequest {
-  std::filesystem::path folder;  // of tune_network
+  std::filesystem::path folder;  // of tune_networks
   CompileFormat format = CompileFormat::library;
   std::string name = "";         // of the library and its functions; "": as the model's file
   bool weights_in_file = false;  // NAME.weights, instead of data of the code
@@ -46,13 +46,18 @@ struct CompiledNetwork {
   std::size_t calls = 0, kernels = 0;
   std::map<std::string, std::string> files;  // contents by name; nothing is written
   bool executable = false;                   // the files are programs
+  // For a network of several shapes: "batch=4", and what differs by shape, for each; the arena is the largest one's, and
+  // `kernels` are those of all.
+  std::string shape;
+  std::vector<CompiledNetwork> shapes;
 };
 
-// Failure if the program gives wrong results. UserError and base::Stopped as program_of.
+// Failure if the program gives wrong results. UserError and base::Stopped as program_of, and for a program that checks
+// itself of several shapes.
 CompiledNetwork compile_network(const CompileNetworkRequest& request, base::Monitor& monitor);
 
 struct RunNetworkRequest {
-  std::filesystem::path folder;                    // of tune_network
+  std::filesystem::path folder;                    // of tune_networks: the shapes of `inputs` say which network
   std::map<std::string, base::NumpyArray> inputs;  // by name; those that are missing are made from the seed
 #include "study/inputs/settings/run_network.def"
 };

@@ -29,6 +29,8 @@ namespace graft::study {
 namespace {
 
 const char *const file_name = "network.json", *const constants_name = "constants.bin";
+// The key of a network whose constants are in the folder above, with those of other shapes.
+const char* const shares_name = "shares_constants";
 constexpr double negligible = 0.005;  // of the network's time
 // For each kernel, before any gets more; with a choice of forms a third of all, within these.
 constexpr std::int64_t first_trials = 4, most_first_trials = 16;
@@ -39,6 +41,11 @@ constexpr std::int64_t copy_trials = 16;  // of a copy between layouts
 // To say beforehand how long a search on this machine takes: of a trial what does not depend on the kernel, above all
 // LLVM's part; and how often its program runs, at a middling speed.
 constexpr double seconds_per_trial = 0.1, runs_per_trial = 10, operations_per_second = 2e10;
+
+base::Document document_in(const std::filesystem::path& folder) {
+  const std::filesystem::path file = folder / file_name;
+  return base::parse_json(base::read_file(file), file.string());
+}
 
 std::string kernel_folder(std::size_t kernel, const codegen::Workload& workload) {
   return fmt::format("kernels/{:03}-{}", kernel, short_name(workload.text()));
@@ -430,7 +437,8 @@ TunedNetwork tune_network(const NetworkRequest& asked, base::Monitor& monitor) {
   search.run();
   if (before) add_spent(*before, out);
   out.seconds = sum_of(out.kernels);
-  graph::StoredPlan plan = graph::stored(search.plan());
+  graph::StoredConstants constants;
+  base::Document plan = graph::stored(search.plan(), constants);
   base::Document kept = base::Document::map().set("schema", 1);
   for (const auto& [key, value] : to_document(out).as_map()) kept.set(key, value);
   if (out.finished)
@@ -440,24 +448,55 @@ TunedNetwork tune_network(const NetworkRequest& asked, base::Monitor& monitor) {
                              .set("trials_by_kernel", out.finished->trials_by_kernel)
                              .set("rebuild", out.finished->rebuild));
   kept.set("platform_description", platform.yaml);
-  kept.set("plan", std::move(plan.document));
-  write_files({{constants_name, std::move(plan.constants)}}, false, out.folder);
+  kept.set("plan", std::move(plan));
+  write_files({{constants_name, constants.taken()}}, false, out.folder);
   write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, out.folder);
   return out;
 }
 
+void keep_kernels(const TunedNetwork& network) {
+  base::Document kept = document_in(network.folder);
+  const base::Document now = to_document(network);
+  for (const char* const key : {"kernels", "seconds"}) kept.set(key, now.at(key));
+  write_files({{file_name, kept.to_pretty_json() + "\n"}}, false, network.folder);
+}
+
+void share_constants(const std::vector<TunedNetwork>& networks) {
+  std::vector<base::Document> documents;
+  bool are_shared = true;
+  for (const TunedNetwork& network : networks) {
+    documents.push_back(document_in(network.folder));
+    are_shared = are_shared && documents.back().find(shares_name) != nullptr;
+  }
+  if (are_shared) return;
+  graph::StoredConstants constants;
+  for (std::size_t n = 0; n < networks.size(); ++n)
+    documents[n].set(shares_name, true).set("plan", graph::stored(plan_of(networks[n]), constants));
+  write_files({{constants_name, constants.taken()}}, false, networks.front().folder.parent_path());
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    write_files({{file_name, documents[n].to_pretty_json() + "\n"}}, false, networks[n].folder);
+    std::filesystem::remove(networks[n].folder / constants_name);
+  }
+}
+
 // A library of that name has a file of that name, too.
 bool is_network_folder(const std::filesystem::path& folder) {
-  const std::filesystem::path file = folder / file_name;
-  if (!std::filesystem::exists(file)) return false;
-  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  if (!std::filesystem::exists(folder / file_name)) return false;
+  const base::Document document = document_in(folder);
   const base::Document* const kind = document.is_map() ? document.find("kind") : nullptr;
-  return kind != nullptr && kind->is_string() && kind->as_string() == "network";
+  return kind != nullptr && kind->is_string() && (kind->as_string() == "network" || kind->as_string() == "networks");
+}
+
+std::vector<graph::Plan::Tensor> inputs_in(const std::filesystem::path& folder) {
+  return graph::inputs_from(document_in(folder).at("plan"));
 }
 
 graph::Plan plan_of(const TunedNetwork& tuned) {
-  const std::filesystem::path file = tuned.folder / file_name, constants = tuned.folder / constants_name;
-  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  const std::filesystem::path file = tuned.folder / file_name;
+  const base::Document document = document_in(tuned.folder);
+  const bool shares = document.find(shares_name) != nullptr;
+  const std::filesystem::path constants =
+      (shares ? (tuned.folder / "").parent_path().parent_path() : tuned.folder) / constants_name;
   const base::Document* const plan = document.find("plan");
   if (plan == nullptr)
     throw base::UserError(file.string(),
@@ -474,7 +513,11 @@ TunedNetwork read_tuned_network(const std::filesystem::path& folder) {
   if (!std::filesystem::exists(folder)) throw base::UserError(folder.string(), "no such file or folder");
   if (!is_network_folder(folder))
     throw base::UserError(folder.string(), "is not the folder of a network; `graft tune MODEL.onnx` makes one");
-  const base::Document document = base::parse_json(base::read_file(file), file.string());
+  const base::Document document = document_in(folder);
+  if (document.at("kind").as_string() == "networks")
+    throw base::UserError(folder.string(),
+                          "is of several shapes; give one of the folders within it, such as " +
+                              (folder / document.at("networks").as_list().at(0).at("folder").as_string()).string());
   TunedNetwork out;
   out.folder = folder;
   out.model = document.at("model").as_string();

@@ -101,6 +101,9 @@ struct TunedNetwork {
 // UserError for a folder of an earlier graft, which kept no plan, and as plan_from (graph/plan_document.h).
 graph::Plan plan_of(const TunedNetwork& tuned);
 
+// The inputs of the network of a folder.
+std::vector<graph::Plan::Tensor> inputs_in(const std::filesystem::path& folder);
+
 // The default folder: "runs/network-MODEL-PLATFORM".
 std::filesystem::path network_folder(const NetworkRequest& request);
 
@@ -112,9 +115,14 @@ std::filesystem::path network_folder(const NetworkRequest& request);
 // more trials continue it. Errors as tune; a kernel for which nothing is found does not end the others.
 TunedNetwork tune_network(const NetworkRequest& request, base::Monitor& monitor);
 
-// Whether a folder has the result of tune_network, and it. UserError for a file that is broken.
+// Whether a folder has the result of tune_network, or of tune_networks (network_shapes.h); and the result of the first.
+// UserError for a file that is broken, and for several networks.
 bool is_network_folder(const std::filesystem::path& folder);
 TunedNetwork read_tuned_network(const std::filesystem::path& folder);
+// Replaces what the folder has of the kernels, which may have other answers now.
+void keep_kernels(const TunedNetwork& network);
+// Stores the constants of these networks' plans once, in the folder that theirs are in.
+void share_constants(const std::vector<TunedNetwork>& networks);
 
 // {"kind":"network","model":...,"seconds":...,"kernels":[...]}
 base::Document to_document(const TunedNetwork& network);

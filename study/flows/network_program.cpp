@@ -16,6 +16,7 @@
 #include "graph/memory.h"
 #include "graph/operators.h"
 #include "study/flows/constants.h"
+#include "study/flows/user_function.h"
 #include "study/inputs/request.h"
 #include "study/knowledge/answer.h"
 
@@ -35,7 +36,7 @@ class Weights {
     bytes_ += content;
     return known->second;
   }
-  std::string taken() { return std::move(bytes_); }
+  std::string& bytes() { return bytes_; }
 
  private:
   std::map<std::pair<std::uint64_t, std::size_t>, std::int64_t> places_;
@@ -52,12 +53,29 @@ std::optional<int> buffer_of(const graph::Plan::Call& call, const codegen::Param
   return call.operands.at(std::size_t(graph::operand_of(named)));
 }
 
+// What several programs have in common.
+struct Common {
+  struct Kernel {
+    codegen::Code code;
+    std::optional<PreparedAhead> ahead;  // nothing for foreign ones
+  };
+  std::string name;  // of all: a C identifier
+  Weights weights;
+  std::map<std::pair<std::uint64_t, std::string>, Kernel> kernels;  // by workload's key, and the answer
+};
+
+// What code is made of besides the workload.
+std::string text_of(const NetworkKernel& kernel) {
+  if (kernel.foreign) return to_document(*kernel.foreign).to_json();
+  return to_document(kernel.answer->candidate).to_json() + kernel.answer->pipeline;
+}
+
 class Builder {
  public:
-  Builder(const TunedNetwork& tuned, graph::Plan plan, const std::string& name, base::Monitor& monitor)
-      : tuned_(tuned), monitor_(monitor) {
+  Builder(const TunedNetwork& tuned, graph::Plan plan, const std::string& name, Common& common, base::Monitor& monitor)
+      : tuned_(tuned), common_(common), monitor_(monitor) {
     made_.plan = std::move(plan);
-    made_.sequence.name = codegen::identifier(name);
+    made_.sequence.name = name;
     made_.sequence.platform = tuned.platform.name;
     made_.sequence.graft = std::string(graft_version());
     made_.sequence.target = tuned.platform.target;
@@ -66,6 +84,8 @@ class Builder {
   NetworkProgram made() {
     for (const graph::Plan::Tensor& input : plan().inputs) made_.sequence.inputs.push_back(tensor_of(input));
     for (const graph::Plan::Tensor& output : plan().outputs) made_.sequence.outputs.push_back(tensor_of(output));
+    const std::vector<int> overwritten = graph::overwritten_inputs(plan());
+    for (std::size_t o = 0; o < overwritten.size(); ++o) made_.sequence.outputs[o].overwrites = overwritten[o];
     compile_kernels();
     place_buffers();
     for (std::size_t c = 0; c < plan().calls.size(); ++c) {
@@ -73,7 +93,6 @@ class Builder {
       monitor_.progress("preparing constants", std::int64_t(c), std::int64_t(plan().calls.size()));
       add_call(c);
     }
-    made_.sequence.weights = weights_.taken();
     return std::move(made_);
   }
 
@@ -85,33 +104,38 @@ class Builder {
   }
 
   void compile_kernels() {
-    const codegen::Target& target = tuned_.platform.target;
     for (std::size_t k = 0; k < plan().kernels.size(); ++k) {
       base::check_stop(monitor_);
       monitor_.progress("compiling kernels", std::int64_t(k), std::int64_t(plan().kernels.size()));
       const NetworkKernel& kernel = tuned_.kernels.at(k);
-      const std::string symbol = fmt::format("{}_kernel{}", made_.sequence.name, k);
-      const auto failed = [&](const base::Reason& reason) {
-        return base::Failure(fmt::format("{}: {}: {}", tuned_.folder.string(), kernel.label, reason.text));
-      };
-      if (kernel.foreign) {
-        auto object = codegen::compile(*kernel.foreign, target, symbol);
-        if (!object) throw failed(object.reason());
-        made_.sequence.kernels.push_back(std::move(object).value());
-        ahead_.emplace_back();
-        continue;
-      }
-      if (!kernel.answer)
+      if (!kernel.has_program())
         throw base::UserError(tuned_.folder.string(),
                               fmt::format("{} has no program yet{}", kernel.label,
                                           kernel.failure.empty() ? "; run graft tune again" : ": " + kernel.failure));
-      auto program = codegen::program(kernel.answer->candidate, target);
-      if (!program) throw failed(program.reason());
-      ahead_.emplace_back(PreparedAhead(*program));
-      auto object = tuned_.platform.device->code(ahead_.back()->run(), target, kernel.answer->pipeline, symbol);
-      if (!object) throw failed(object.reason());
-      made_.sequence.kernels.push_back(std::move(object).value());
+      const auto [known, is_new] = common_.kernels.try_emplace({kernel.workload.key(), text_of(kernel)});
+      if (is_new)
+        known->second = compiled(kernel, fmt::format("{}_kernel{}", common_.name, common_.kernels.size() - 1));
+      made_.sequence.kernels.push_back(known->second.code);
+      ahead_.push_back(known->second.ahead ? &*known->second.ahead : nullptr);
     }
+  }
+
+  Common::Kernel compiled(const NetworkKernel& kernel, const std::string& symbol) const {
+    const codegen::Target& target = tuned_.platform.target;
+    const auto failed = [&](const base::Reason& reason) {
+      return base::Failure(fmt::format("{}: {}: {}", tuned_.folder.string(), kernel.label, reason.text));
+    };
+    if (kernel.foreign) {
+      auto code = codegen::compile(*kernel.foreign, target, symbol);
+      if (!code) throw failed(code.reason());
+      return {std::move(code).value(), std::nullopt};
+    }
+    auto program = codegen::program(kernel.answer->candidate, target);
+    if (!program) throw failed(program.reason());
+    std::optional<PreparedAhead> ahead(*program);
+    auto code = tuned_.platform.device->code(ahead->run(), target, kernel.answer->pipeline, symbol);
+    if (!code) throw failed(code.reason());
+    return {std::move(code).value(), std::move(ahead)};
   }
 
   void place_buffers() {
@@ -127,7 +151,9 @@ class Builder {
   Place in_arena(int lifetime) const {
     return {codegen::Sequence::Where::arena, 0, places_.offsets[std::size_t(lifetime)]};
   }
-  Place in_weights(const std::string& content) { return {codegen::Sequence::Where::weights, 0, weights_.add(content)}; }
+  Place in_weights(const std::string& content) {
+    return {codegen::Sequence::Where::weights, 0, common_.weights.add(content)};
+  }
   Place place_of(int buffer) {
     const graph::Plan::Buffer& own = plan().buffers[std::size_t(buffer)];
     const graph::Plan::Buffer& whole = plan().buffers[graph::whole_of(plan(), buffer)];
@@ -184,12 +210,12 @@ class Builder {
   }
 
   const TunedNetwork& tuned_;
+  Common& common_;
   base::Monitor& monitor_;
   NetworkProgram made_;
-  std::vector<std::optional<PreparedAhead>> ahead_;  // by kernel; nothing for foreign ones
+  std::vector<PreparedAhead*> ahead_;  // by kernel; null for foreign ones
   graph::ArenaUse use_;
   graph::Places places_;
-  Weights weights_;
   std::map<std::pair<int, std::vector<int>>, std::vector<std::optional<Place>>> prepared_;  // by kernel and buffers
 };
 
@@ -197,7 +223,29 @@ class Builder {
 
 NetworkProgram program_of(const TunedNetwork& tuned, graph::Plan plan, const std::string& name,
                           base::Monitor& monitor) {
-  return Builder(tuned, std::move(plan), name, monitor).made();
+  Common common;
+  common.name = codegen::identifier(name);
+  NetworkProgram made = Builder(tuned, std::move(plan), common.name, common, monitor).made();
+  made.sequence.weights = std::move(common.weights.bytes());
+  return made;
+}
+
+codegen::ShapedSequences programs_of(const std::vector<TunedNetwork>& networks, const std::string& name,
+                                     const std::function<void(const NetworkProgram&, std::size_t)>& made,
+                                     base::Monitor& monitor) {
+  Common common;
+  codegen::ShapedSequences all;
+  all.name = common.name = codegen::identifier(name);
+  for (std::size_t n = 0; n < networks.size(); ++n) {
+    NetworkProgram program =
+        Builder(networks[n], plan_of(networks[n]), fmt::format("{}_{}", all.name, n), common, monitor).made();
+    program.sequence.weights.swap(common.weights.bytes());  // there is no memory for two
+    made(program, n);
+    program.sequence.weights.swap(common.weights.bytes());
+    all.shapes.push_back({{}, std::move(program.sequence)});
+  }
+  all.weights = std::move(common.weights.bytes());
+  return all;
 }
 
 Observed observed(const NetworkProgram& program) {

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "search/run_directory.h"
-#include "study/flows/network.h"
+#include "study/flows/network_shapes.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
 #include "study/knowledge/answer.h"
@@ -68,15 +68,17 @@ void add_run(const fs::path& folder, const tasks::Platform& platform, int source
   }
 }
 
+void add_network(const fs::path& folder, const tasks::Platform& platform, int source, Kernels& kernels) {
+  const TunedNetwork network = read_tuned_network(folder);
+  check_platform(folder, network.platform, platform);
+  for (const NetworkKernel& kernel : network.kernels)
+    if (kernel.answer)
+      kernels.add(kernel.workload, datasets::seconds_of(kernel.answer->measurement), kernel.answer->candidate, source);
+}
+
 void add_folder(const fs::path& folder, const tasks::Platform& platform, int source, Kernels& kernels) {
   if (is_network_folder(folder)) {
-    const TunedNetwork network = read_tuned_network(folder);
-    check_platform(folder, network.platform, platform);
-    for (const NetworkKernel& kernel : network.kernels) {
-      if (kernel.answer)
-        kernels.add(kernel.workload, datasets::seconds_of(kernel.answer->measurement), kernel.answer->candidate,
-                    source);
-    }
+    for (const fs::path& each : networks_in(folder)) add_network(each, platform, source, kernels);
     return;
   }
   if (fs::is_directory(folder) && search::recorded_request(folder)) return add_run(folder, platform, source, kernels);

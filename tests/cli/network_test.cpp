@@ -418,6 +418,36 @@ TEST(Network, FromAFileToALibrary) {
     EXPECT_EQ(kernel.at("trials").as_integer(), 0);
 }
 
+// Several batches: one folder, one library, and every command takes them.
+TEST(Network, FromAFileToALibraryForSeveralShapes) {
+  const base::Folder folder;
+  const std::string file = (folder / "net.onnx").string(), runs = (folder / "run").string();
+  base::replace_file(file, network());
+  const JsonTables tables = JsonTables::of_the_project();
+  const base::Document made = json_of(quick({"tune", file, "--shape", "batch=1|3", "--use", "batch=3:2", "--effort",
+                                             "quick", "--trials", "8", "--model", "random", "--out", runs}));
+  tables.check("`tune` (network for several shapes)", made);
+  ASSERT_EQ(made.at("networks").as_list().size(), 2u);
+  EXPECT_EQ(made.at("networks").as_list()[1].at("shapes").to_json(), R"({"batch":[3]})");
+  const base::Document shown = json_of({"inspect", runs});
+  tables.check("`inspect` (network for several shapes)", shown);
+  EXPECT_NE(graft({"inspect", runs}).out.find("batch-3"), std::string::npos);
+  EXPECT_NE(graft({"inspect", runs, "--program"}).err.find("give one of the folders"), std::string::npos);
+  const base::Document compiled = json_of({"compile", runs, "--out", (folder / "lib").string(), "--name", "net"});
+  tables.check("`compile` (network)", compiled);
+  EXPECT_EQ(compiled.at("shapes").as_list().size(), 2u);
+  EXPECT_NE(base::read_file(folder / "lib" / "net.h").find("int net_run(int64_t batch, const float* x"),
+            std::string::npos);
+  const base::Document predicted = json_of({"predict", file, "--shape", "batch=1,3,5", "--from", runs});
+  tables.check("`predict` (several shapes)", predicted);
+  EXPECT_EQ(predicted.at("shapes").as_list()[2].at("shape").as_string(), "batch=5");
+  EXPECT_EQ(graft({"report", runs, "--out", (folder / "page").string()}).exit_code, 0);
+  base::replace_file(folder / "x.npy", base::npy_of({3, 2, 8, 8}, "<f4", std::string(1536, '\0')));
+  const base::Document run = json_of({"run", runs, "--input", "x=" + (folder / "x.npy").string()});
+  EXPECT_EQ(run.at("outputs").as_list()[0].at("shape").to_json(), "[3,2,8,8]");
+  EXPECT_NE(graft({"tune", small, "--use", "batch=1:2"}).err.find("goes with an ONNX file"), std::string::npos);
+}
+
 TEST(Network, RefusesWhatDoesNotGoTogether) {
   const base::Folder folder;
   const std::string file = (folder / "net.onnx").string(), runs = (folder / "run").string();

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/temporary_folder.h"
 #include "graph/fold.h"
+#include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/support/refusal.h"
 
@@ -109,6 +112,26 @@ TEST(Onnx, TypesOfFewerValuesAreFollowed) {
   EXPECT_EQ(declared(result.outputs[0]), "bool");
   EXPECT_EQ(declared(result.outputs[1]), "int16");
   EXPECT_EQ(declared(result.outputs[2]), "");
+}
+
+TEST(Onnx, SeveralShapesAreTheirCombinations) {
+  const graft::base::Folder folder;
+  file::GraphFile two;
+  two.open_input("x", {"batch", "3"}).open_input("s", {"batch", "length"}).node("Relu", {"x"}, {"y"}).output("y");
+  graft::base::replace_file(folder / "m.onnx", two.model());
+  const auto each = [&](const Shapes& shapes) { return each_shape(folder / "m.onnx", shapes); };
+  EXPECT_EQ(each({}), std::vector<Shapes>{{}});
+  EXPECT_EQ(each({{"batch", {4}}}), (std::vector<Shapes>{{{"batch", {4}}}}));
+  EXPECT_EQ(each({{"batch", {1, 2, 1}}}), (std::vector<Shapes>{{{"batch", {1}}}, {{"batch", {2}}}}));
+  EXPECT_EQ(each({{"batch", {1, 2}}, {"length", {7, 9}}}), (std::vector<Shapes>{{{"batch", {1}}, {"length", {7}}},
+                                                                                {{"batch", {1}}, {"length", {9}}},
+                                                                                {{"batch", {2}}, {"length", {7}}},
+                                                                                {{"batch", {2}}, {"length", {9}}}}));
+  EXPECT_EQ(each({{"x", {1, 3, 5, 3}}}), (std::vector<Shapes>{{{"x", {1, 3}}}, {{"x", {5, 3}}}}));
+  EXPECT_EQ(each({{"x", {1, 3, 5}}}), (std::vector<Shapes>{{{"x", {1, 3, 5}}}}));  // which read_onnx refuses
+  Shape many(65);
+  std::iota(many.begin(), many.end(), 1);
+  EXPECT_TRUE(contains(refusal([&] { each({{"batch", many}}); }), "more than 64 shapes"));
 }
 
 TEST(Onnx, ShapesAreGivenByInputOrDimension) {

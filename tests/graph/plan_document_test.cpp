@@ -71,7 +71,9 @@ Plan read(const Document& document, const Plan& plan, const std::string& constan
 
 TEST(PlanDocument, WhatIsBrokenIsRefused) {
   const Plan plan = small_plan();
-  const auto [document, constants] = stored(plan);
+  StoredConstants all;
+  const Document document = stored(plan, all);
+  const std::string constants = all.taken();
   const struct {
     std::vector<std::string> path;
     Document value;
@@ -105,7 +107,9 @@ TEST(PlanDocument, WhatIsBrokenIsRefused) {
 // Numbers of a document that are replaced by others: refused, or a plan that runs.
 TEST(PlanDocument, OfOtherNumbersIsRefusedOrRuns) {
   const Plan plan = small_plan();
-  const auto [document, constants] = stored(plan);
+  StoredConstants all;
+  const Document document = stored(plan, all);
+  const std::string constants = all.taken();
   const std::string text = document.to_json();
   graft::base::Stream random(1, "numbers");
   int refused = 0, ran = 0;

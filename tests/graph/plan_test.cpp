@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/alternatives.h"
@@ -459,6 +460,35 @@ TEST(Plan, RoundsOfALoopAreTheSameKernels) {
     EXPECT_GE(plan.calls.size(), std::size_t(rounds));
     EXPECT_LE(plan.kernels.size(), 8u);
     for (const Plan::Buffer& buffer : plan.buffers) EXPECT_EQ(buffer.offset % 64, 0);
+  }
+}
+
+// A cache that is read by nothing but the call that appends to it may be the memory of what that gives.
+TEST(Plan, ACacheMayBeAppendedToWhereItIs) {
+  for (const bool is_read_again : {false, true}) {
+    GraphFile file;
+    file.input("past", {2, 3, 5, 4}).input("new", {2, 3, 2, 4}).input("at", {2}, file::i64);
+    file.node("TensorScatter", {"past", "new", "at"}, {"present"}, {}, "append").node("Relu", {"present"}, {"y"});
+    if (is_read_again) file.node("Add", {"y", "past"}, {"z"});
+    file.output("y").output("present");
+    if (is_read_again) file.output("z");
+    const Graph graph = folded(file::read(file, 24), "m.onnx");
+    const Plan plan = planned(graph, vector_target(), "m.onnx");
+    EXPECT_EQ(overwritten_inputs(plan)[0], -1);
+    EXPECT_EQ(overwritten_inputs(plan)[1], is_read_again ? -1 : 0);
+    std::vector<double> past(120), added(48);
+    for (std::size_t e = 0; e < past.size(); ++e) past[e] = double(e);
+    for (std::size_t e = 0; e < added.size(); ++e) added[e] = -double(e);
+    const std::map<std::string, Elements> inputs = {{"past", past}, {"new", added}, {"at", Elements{-1, 4}}};
+    const std::vector<Elements> is = run(kept(plan), inputs);
+    for (std::size_t b = 0; b < 2; ++b)
+      for (std::size_t h = 0; h < 3; ++h)
+        for (std::size_t t = 0; t < 5; ++t)
+          for (std::size_t i = 0; i < 4; ++i) {
+            const std::size_t at = ((b * 3 + h) * 5 + t) * 4 + i, row = b == 0 ? t + 1 : t - 4;
+            const bool is_new = b == 0 ? t == 0 : t == 4;
+            EXPECT_EQ(std::as_const(is[1])[at], is_new ? -double(((b * 3 + h) * 2 + row) * 4 + i) : double(at)) << at;
+          }
   }
 }
 

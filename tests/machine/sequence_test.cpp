@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "base/document.h"
 #include "base/files.h"
@@ -101,6 +102,74 @@ TEST(Sequence, RunsInCAndInCpp) {
         {"-std=c11", "-include", "graft_pool.h", "-DFOR=graft_pool_for,graft_pool_start(2)", "graft_pool.c",
          "-pthread"});
   }
+}
+
+// Two shapes with the same kernels, of which the second has fewer calls: the extents say which runs.
+ShapedSequences shaped() {
+  ShapedSequences all;
+  all.name = "net";
+  all.extents = {"batch size", "length"};
+  for (const std::int64_t length : {20, 40}) {
+    Sequence sequence = net(host());
+    sequence.name = fmt::format("net_{}", all.shapes.size());
+    all.weights = std::exchange(sequence.weights, {});
+    if (length == 40) sequence.inputs[0].shape = {2 * rows, inner};
+    all.shapes.push_back({{1, length}, std::move(sequence)});
+  }
+  all.shapes[0].sequence.calls.pop_back();  // y is left alone
+  all.shapes[0].sequence.calls.push_back(all.shapes[0].sequence.calls.front());
+  all.shapes[0].sequence.calls.back().buffers[2] = Place{Where::output, 0};
+  return all;
+}
+
+TEST(Sequence, OfSeveralShapesIsOneLibrary) {
+  const base::Folder folder;
+  auto files = sequence_files(shaped(), LibraryFormat::library, WeightsIn::file);
+  write(files, folder);
+  const std::string& header = files.at("net.h");
+  EXPECT_TRUE(contains(header, "int net_run(int64_t batch_size, int64_t length, const float* input_0"));
+  EXPECT_TRUE(contains(header, "With batch size=1, length=40"));
+  const base::Document document = base::parse_json(files.at("net.json"), "net.json");
+  EXPECT_EQ(document.at("shapes").as_list().size(), 2u);
+  EXPECT_EQ(document.at("fit").as_string(), "net_fit");
+  EXPECT_EQ(document.at("run").at("arguments").as_list().at(1).at("argument").as_string(), "length");
+  EXPECT_EQ(document.find("inputs"), nullptr);
+  base::replace_file(folder / "user.c", R"(
+#include <stdio.h>
+#include "net.h"
+static _Alignas(64) float x[12 * 20], y[12 * 16], z[12 * 16], weights[NET_WEIGHTS_BYTES / 4], arena[NET_ARENA_BYTES / 4];
+int main(int count, char** arguments) {
+  long long batch[] = {1, 1, 1, 2, 0}, length[] = {20, 1, 21, 3, 41};
+  int i;
+  FILE* const file = fopen(arguments[count - 1], "rb");
+  if (file == NULL || fread(weights, 1, NET_WEIGHTS_BYTES, file) != NET_WEIGHTS_BYTES) return 2;
+  for (i = 0; i < 12 * 20; ++i) x[i] = (float)(i * 7 % 11 - 5);
+  for (i = 0; i < 5; ++i) {
+    int64_t b = batch[i], l = length[i];
+    const int missing = net_fit(&b, &l);
+    printf("%d %d %d; ", missing, (int)b, (int)l);
+  }
+  printf("%d; ", net_run(1, 30, x, y, z, weights, arena, NULL, NULL));
+  printf("%.0f; ", (double)y[1]);
+  printf("%d ", net_run(1, 20, x, y, z, weights, arena, NULL, NULL));
+  printf("%.0f; ", (double)(z[1] - y[1]));
+  printf("%d ", net_run(1, 40, x, y, z, weights, arena, NULL, NULL));
+  printf("%.0f", (double)(y[1] - z[1]));
+  return 0;
+}
+)");
+  run({"cc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I" + folder.path().string(),
+       (folder / "user.c").string(), (folder / "libnet.a").string(), "-o", (folder / "user").string()});
+  // y = x b without the second and third addition, then with them.
+  const std::string difference = fmt::format("{:.0f}", double(test::bias[1]));
+  EXPECT_EQ(run({(folder / "user").string(), (folder / "net.weights").string()}).out,
+            fmt::format("0 1 20; 0 1 20; 0 1 40; 1 2 3; 1 0 41; 1; 0; 0 {0}; 0 {0}", difference));
+  ShapedSequences same = shaped();
+  same.shapes[1].extents = same.shapes[0].extents;
+  EXPECT_THROW(sequence_files(same, LibraryFormat::library, WeightsIn::file), base::Failure);
+  ShapedSequences other = shaped();
+  other.shapes[1].sequence.inputs[0].name = "another";
+  EXPECT_THROW(sequence_files(other, LibraryFormat::library, WeightsIn::file), base::Failure);
 }
 
 TEST(Sequence, NeedsNothingAndShowsItsFunctionAlone) {
@@ -313,8 +382,11 @@ TEST(Sequence, RefusesWhatContradictsItself) {
             "sequence net: call 1 (1): scratch: offset 8 is not aligned");
   EXPECT_EQ(failure([](S& s) { s.calls[1].kernel = 2; }), "sequence net: call 1 (1): there is no kernel 2");
   EXPECT_EQ(failure([](S& s) { s.calls.pop_back(); }), "sequence net: output 0: no call writes it");
-  EXPECT_EQ(failure([](S& s) { s.kernels[0].symbol = "k"; }),
-            "sequence net: kernel k: its symbol does not begin with net_");
+  Sequence foreign = net(host());
+  foreign.kernels[0].symbol = "k";
+  EXPECT_EQ(
+      base::refusal<base::Failure>([&] { (void)sequence_files(foreign, LibraryFormat::library, WeightsIn::code); }),
+      "sequence net: kernel k: its symbol does not begin with net_");
   EXPECT_EQ(failure([](S& s) { s.kernels[0].symbol = s.kernels[1].symbol; }),
             "sequence net: kernel net_add: occurs twice");
 }

@@ -150,6 +150,20 @@ class Network(InFolder):
         with self.assertRaisesRegex(graft.Mistake, "an output shares memory"):
             network.bind(x, x, z)
 
+    def test_an_output_may_be_the_memory_of_an_input_that_it_overwrites(self):
+        network = self.made(outputs=[{"name": "y", "argument": "y", "dtype": "f32", "shape": [2, 2],
+                                      "overwrites": "in/1"},
+                                     {"name": "z", "argument": "z", "dtype": "i32", "shape": [4]}])
+        self.assertEqual(network.outputs[0].overwrites, "in/1")
+        x, z = np.ones((2, 2), np.float32), np.empty(4, np.int32)
+        network.bind(x, x, z)()
+        np.testing.assert_array_equal(x, [[1, 2], [3, 4]])
+        network(x, out=(x, z))
+        np.testing.assert_array_equal(x, [[1, 3], [5, 7]])
+        apart = np.ones(8, np.float32)
+        with self.assertRaisesRegex(graft.Mistake, "an output shares memory"):
+            network.bind(apart[:4].reshape(2, 2), apart[:4].reshape(2, 2), apart[:4].view(np.int32))
+
     def test_is_refused_where_its_code_cannot_run(self):
         for changes, why in (({"runs_here": "net_runs_here", "needs": ["avx512f", "avx512vl"]},
                               "for native and needs avx512f avx512vl, which this machine lacks"),
@@ -244,6 +258,32 @@ class TunedNetwork(InFolder):
         last = program("3")
         self.assertEqual(last["trials"], 3)
         self.assertEqual(last["first_seconds"], first["first_seconds"])
+
+    def test_of_several_shapes_takes_each(self):
+        (self.folder / "relu.onnx").write_bytes(_relu())
+        tuned = graft.tune_network(self.folder / "relu.onnx", "native", shapes={"columns": [3, 5]}, trials=2,
+                                   use=["columns=3:9"], guide="random", out=self.folder / "run", rebuild=0)
+        self.assertEqual([shape["shape"] for shape in tuned["shapes"]], ["columns=3", "columns=5"])
+        self.assertTrue(tuned["complete"])
+        graft.write(graft.compile_network(self.folder / "run", name="relu", weights_in_file=True), self.folder / "lib")
+        for folder in ("run", "lib"):
+            network = graft.load(self.folder / folder)
+            self.assertIsInstance(network, graft.ShapedNetwork)
+            self.assertEqual(network.shapes, [{"columns": 3}, {"columns": 5}])
+            for each in (network, pickle.loads(pickle.dumps(network))):
+                for columns in (5, 3):
+                    x = np.arange(2 * columns, dtype=np.float32).reshape(2, columns) - 4
+                    np.testing.assert_array_equal(each(x), np.maximum(x, 0))
+                    np.testing.assert_array_equal(each.run(None, {"x": x})[0], np.maximum(x, 0))
+                    out = np.empty_like(x)
+                    self.assertIs(each.at(columns=columns)(x, out=out), out)
+            self.assertEqual(network.fit(columns=4), {"columns": 5})
+            for wrong, why in ((lambda: network(np.zeros((2, 4), np.float32)), "give those of"),
+                               (lambda: network.at(columns=4), "give one of"), (lambda: network.fit(columns=6), "none of")):
+                with self.assertRaisesRegex(graft.Mistake, why):
+                    wrong()
+            with self.assertRaisesRegex(graft.Mistake, "several shapes"):
+                graft.Network(self.folder / folder)
 
     def test_refuses_an_open_shape(self):
         (self.folder / "relu.onnx").write_bytes(_relu())

@@ -15,6 +15,7 @@
 #include "graph/layouts.h"
 #include "search/run_directory.h"
 #include "study/flows/compile_network.h"
+#include "study/flows/network_shapes.h"
 #include "study/inputs/settings.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
@@ -456,6 +457,76 @@ TEST(Network, RunsOnInputs) {
   request.inputs.erase("z");
   request.inputs["y"] = {{4}, {1, 1, 1, 1}};
   EXPECT_THROW(run_network(request, monitor), base::UserError);
+}
+
+// One library for several shapes: what they have in common is searched and stored once.
+TEST(Network, OfSeveralShapesIsOneFolderAndOneLibrary) {
+  const base::Folder folder;
+  base::Monitor monitor;
+  GraphFile file;
+  file.open_input("x", {"batch", "8", "16"}).weight("w", {16, 16}, numbers(256)).weight("b", {8, 16}, numbers(128));
+  file.node("Relu", {"b"}, {"c"})
+      .node("MatMul", {"x", "w"}, {"d"})
+      .node("Add", {"d", "c"}, {"y"})
+      .node("Softmax", {"y"}, {"z"}, {attribute("axis", 2)})
+      .output("z");
+  base::replace_file(folder / "net.onnx", file.model());
+  NetworkRequest request = request_of(folder / "net.onnx", folder / "run", "native");
+  request.options.shapes = {{"batch", {1, 3}}};
+  request.use = {"batch=3:4"};
+  const ShapedNetworks tuned = tune_networks(request, monitor);
+  ASSERT_EQ(tuned.parts.size(), 2u);
+  EXPECT_TRUE(tuned.complete);
+  EXPECT_DOUBLE_EQ(tuned.parts[1].use, 4 * tuned.parts[0].use);
+  EXPECT_TRUE(is_shaped(folder / "run"));
+  EXPECT_EQ(to_document(read_networks(folder / "run")), to_document(tuned));
+  EXPECT_EQ(networks_in(folder / "run"),
+            (std::vector<std::filesystem::path>{folder / "run" / "batch-1", folder / "run" / "batch-3"}));
+  EXPECT_THROW(read_tuned_network(folder / "run"), base::UserError);
+
+  // The constants are there once, and the same request changes nothing.
+  const auto content = [&](const char* name) { return base::read_file(folder / "run" / name); };
+  EXPECT_LT(content("constants.bin").size(), 2 * 4 * 256u);
+  EXPECT_FALSE(std::filesystem::exists(folder / "run" / "batch-1" / "constants.bin"));
+  const std::string first = content("batch-1/network.json"), all = content("network.json");
+  tune_networks(request, monitor);
+  EXPECT_EQ(content("batch-1/network.json"), first);
+  EXPECT_EQ(content("network.json"), all);
+
+  const CompiledNetwork made = compile_network({.folder = folder / "run", .name = "net"}, monitor);
+  ASSERT_EQ(made.shapes.size(), 2u);
+  for (const CompiledNetwork& shape : made.shapes) {
+    ASSERT_TRUE(shape.results.has_value());
+    EXPECT_TRUE(shape.results->right()) << shape.results->call << ": " << shape.results->difference;
+  }
+  EXPECT_EQ(made.shapes[1].shape, "batch=3");
+  EXPECT_TRUE(made.files.contains("libnet.a"));
+  EXPECT_THROW(compile_network({.folder = folder / "run", .format = CompileFormat::bench, .name = "net"}, monitor),
+               base::UserError);
+
+  // Inputs say which network runs; another shape is added, and what is there stays.
+  RunNetworkRequest run;
+  run.folder = folder / "run";
+  run.inputs["x"] = {{3, 8, 16}, std::vector<double>(384, 0.5)};
+  EXPECT_EQ(run_network(run, monitor).tensors.at(0).shape, (std::vector<std::int64_t>{3, 8, 16}));
+  run.inputs["x"].shape = {2, 8, 16};
+  EXPECT_THROW(run_network(run, monitor), base::UserError);
+  run.inputs.clear();
+  EXPECT_THROW(run_network(run, monitor), base::UserError);
+  request.options.shapes = {{"batch", {3, 2}}};
+  request.use = {};
+  EXPECT_EQ(tune_networks(request, monitor).parts.size(), 3u);
+  EXPECT_EQ(plan_of(read_tuned_network(folder / "run" / "batch-1")).buffers.size(),
+            plan_of(read_tuned_network(folder / "run" / "batch-2")).buffers.size());
+
+  const auto refused = [&](const std::string& use) {
+    request.use = {use};
+    EXPECT_THROW(tune_networks(request, monitor), base::UserError) << use;
+  };
+  for (const char* const use : {"batch", "batch=2", "batch=2:0", "batch=2:x", "batch=5:1", "bath=2:1"}) refused(use);
+  request.use = {};
+  request.options.shapes = {{"batch", {2}}};
+  EXPECT_THROW(tune_networks(request, monitor), base::UserError);
 }
 
 // A library of answers knows the kernels of a network that was tuned, under other names of layers, too.

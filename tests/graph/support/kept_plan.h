@@ -8,15 +8,16 @@
 namespace graft::graph {
 
 inline Plan kept(const Plan& plan) {
-  const StoredPlan stored_plan = stored(plan);
+  StoredConstants once, twice;
+  const base::Document document = stored(plan, once);
+  const std::string constants = once.taken();
   std::vector<Plan::Kernel> kernels;
   for (const Plan::Kernel& kernel : plan.kernels)
     kernels.push_back({codegen::parse_workload(kernel.workload.text()), kernel.calls, kernel.label, kernel.foreign});
-  const base::Document document = base::parse_json(stored_plan.document.to_json(), "plan");
-  Plan again = plan_from(document, std::move(kernels), stored_plan.constants, "constants");
-  const StoredPlan twice = stored(again);
-  EXPECT_EQ(twice.document, stored_plan.document);
-  EXPECT_EQ(twice.constants, stored_plan.constants);
+  const base::Document read = base::parse_json(document.to_json(), "plan");
+  Plan again = plan_from(read, std::move(kernels), constants, "constants");
+  EXPECT_EQ(stored(again, twice), document);
+  EXPECT_EQ(twice.taken(), constants);
   return again;
 }
 
