@@ -19,6 +19,7 @@
 #include "bench/threads.h"
 #include "bench/tuned.h"
 #include "codegen/program/peak.h"
+#include "codegen/schedule/candidate_program.h"
 #include "study/knowledge/answer.h"
 
 namespace graft::bench {

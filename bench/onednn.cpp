@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "bench/shapes.h"
+#include "codegen/schedule/rules.h"
 
 namespace graft::bench {
 namespace {

@@ -5,7 +5,8 @@
 #include <string>
 
 #include "cli/command.h"
-#include "codegen/schedule/space.h"
+#include "codegen/expression/target.h"
+#include "codegen/space/space.h"
 
 namespace graft::cli {
 

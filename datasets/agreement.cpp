@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 #include "datasets/joined_tables.h"
 
 namespace graft::datasets {

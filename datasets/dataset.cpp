@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 #include "datasets/h5.h"
 #include "datasets/kinship.h"
 #include "datasets/quality.h"

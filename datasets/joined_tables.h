@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 #include "datasets/dataset.h"
 
 namespace graft::datasets {

@@ -12,7 +12,7 @@
 #include "base/document.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::datasets {
 namespace {

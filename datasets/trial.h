@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/document.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 
 namespace graft::datasets {
 

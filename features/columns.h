@@ -1,8 +1,8 @@
 // The columns of tables' rows as numbers, by a schema that joins the columns of several tables by name and their values
-// by value (codegen/schedule/table_schema.h). Any number of columns and of values.
+// by value (codegen/space/table_schema.h). Any number of columns and of values.
 #pragma once
 
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 #include "features/encoding.h"
 
 namespace graft::features {

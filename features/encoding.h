@@ -14,8 +14,8 @@
 #include "base/arrays.h"
 #include "codegen/expression/target.h"
 #include "codegen/program/program.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/table_schema.h"
 
 namespace graft::features {
 

@@ -1,5 +1,7 @@
 #include "features/example.h"
 
+#include "codegen/schedule/candidate_program.h"
+
 namespace graft::features {
 namespace {
 

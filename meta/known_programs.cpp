@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "codegen/schedule/candidate_program.h"
 #include "datasets/groups.h"
 
 namespace graft::meta {

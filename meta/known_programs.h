@@ -8,7 +8,7 @@
 
 #include "base/document.h"
 #include "codegen/expression/target.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/dataset.h"
 
 namespace graft::meta {

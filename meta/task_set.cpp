@@ -9,8 +9,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/table_schema.h"
 #include "datasets/groups.h"
 #include "datasets/joined_tables.h"
 
@@ -30,7 +31,7 @@ EncodedRow encoded_row(const datasets::Dataset& dataset, const datasets::Dataset
   // Imported rows may hold no hash: there is nothing to compare with, and often no need to lower.
   if (row.program_hash == 0 && !encoding.needs_program && !codegen::is_row_of_table(candidate))
     return {encoding.encode({nullptr, &candidate, &dataset.target}), codegen::hash(candidate), false, ""};
-  const base::Result<codegen::Made> made = codegen::made(candidate, dataset.target);
+  const base::Result<codegen::CandidateProgram> made = codegen::identified_program(candidate, dataset.target);
   if (!made && row.program_hash == 0) return {{}, 0, false, made.reason().text};
   if (!made) return {{}, 0, true, ""};
   if (made->program == nullptr && encoding.needs_program) return {{}, 0, false, "a row of a table has no program"};

@@ -10,7 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "datasets/trial.h"
 #include "meta/cost_model.h"
 #include "search/explorer.h"
@@ -50,8 +50,8 @@ class AskTell {
   void remember(std::span<const std::vector<datasets::Trial>> runs);
   // Distinct candidates to measure next, at most `count`, none that was asked for before; fewer where the space has no
   // more. Learns first. Begins with those to start with, then those known. Deterministic in the seed and in what was
-  // asked and told, in this order. By evolution in what was told, and in what was asked for since: a search that is told
-  // all that another one was goes on as that one.
+  // asked and told, in this order. By evolution in what was told, and in what was asked for since: a search that is
+  // told all that another one was goes on as that one.
   std::vector<codegen::Candidate> ask(int count);
   // Trials of this workload, in the order of measurement, whether they were asked for or not. Those that are ok must
   // lower where a model learns from them. Sets their index.

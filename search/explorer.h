@@ -11,7 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "datasets/trial.h"
 #include "search/scorer.h"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 namespace graft::search {
 
@@ -19,7 +19,7 @@ struct Point {
 
 // nullopt for a candidate of another space, or whose arguments are in no row of their domain.
 std::optional<Point> point_of(const codegen::Candidate& candidate, const codegen::Space& space);
-// Need not be valid (codegen/schedule/space.h).
+// Need not be valid (codegen/space/space.h).
 codegen::Candidate candidate_at(const Point& point, const codegen::Space& space);
 
 // Whether all that the space has are rows of tables.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "codegen/schedule/candidate_program.h"
 
 namespace graft::search {
 namespace {
@@ -31,7 +32,7 @@ std::shared_ptr<Programs::Entry> Programs::entry(const codegen::Candidate& candi
     const std::lock_guard lock(mutex_);
     if (const auto known = entries_.find(key); known != entries_.end()) return known->second;
   }
-  base::Result<codegen::Made> made = codegen::made(candidate, target_);
+  base::Result<codegen::CandidateProgram> made = codegen::identified_program(candidate, target_);
   auto fresh = made ? std::make_shared<Entry>(made->identity) : std::make_shared<Entry>(made.reason());
   const std::lock_guard lock(mutex_);
   ++counts_.made;
@@ -63,7 +64,7 @@ std::shared_ptr<const features::Encoded> Programs::encoding_of(const codegen::Ca
     program = entry->program;
   }
   const bool was_dropped = program == nullptr && encoding_->needs_program;
-  if (was_dropped) program = codegen::made(candidate, target_)->program;
+  if (was_dropped) program = codegen::identified_program(candidate, target_)->program;
   if (program == nullptr && encoding_->needs_program) return nullptr;  // a row of a table
   auto encoding = std::make_shared<const features::Encoded>(encoding_->encode({program.get(), &candidate, &target_}));
   const std::lock_guard lock(mutex_);

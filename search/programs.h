@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "codegen/expression/target.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "features/encoding.h"
 
 namespace graft::search {
@@ -33,8 +33,8 @@ class Programs final : public codegen::Judge {
   base::Result<std::uint64_t> identity(const codegen::Candidate& candidate) override;
   // By candidate; 0 where nothing can be made of it.
   std::vector<std::uint64_t> identities(std::span<const codegen::Candidate> candidates, int threads);
-  // By candidate, of one program each; null where nothing can be made of it, there is no encoding, or the encoding looks
-  // at programs and the candidate is a row of a table.
+  // By candidate, of one program each; null where nothing can be made of it, there is no encoding, or the encoding
+  // looks at programs and the candidate is a row of a table.
   std::vector<std::shared_ptr<const features::Encoded>> encodings(std::span<const codegen::Candidate> candidates,
                                                                   int threads);
 

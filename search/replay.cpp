@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "base/shortened.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/table_schema.h"
 #include "search/point.h"
 
 namespace graft::search {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "datasets/dataset.h"
 #include "datasets/trial.h"
 #include "search/tuning.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"
 #include "search/programs.h"

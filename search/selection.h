@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "meta/cost_model.h"
 
 namespace graft::search {

@@ -1,7 +1,7 @@
 // How a search selects where nobody said: by the kind of its space.
 #pragma once
 
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "search/selection.h"
 
 namespace graft::search {

@@ -25,7 +25,7 @@
 #include "base/shortened.h"
 #include "base/temporary_folder.h"
 #include "base/text.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 #include "tasks/compared.h"
 #include "tasks/output_reader.h"
 

@@ -1,4 +1,4 @@
-// Measures points of a space of parameters (codegen/schedule/parameter_space.h) by a command of the user's: started
+// Measures points of a space of parameters (codegen/space/parameter_space.h) by a command of the user's: started
 // once for every repetition with the values in its arguments, or once for all, to answer one JSON line with another.
 // What it does is its own; a configuration that crashes, hangs, leaves processes behind or prints without end costs one
 // trial.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule/parameter_space.h"
+#include "codegen/space/parameter_space.h"
 #include "tasks/device.h"
 #include "tasks/measurer.h"
 

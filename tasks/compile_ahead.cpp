@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/monitor.h"
+#include "codegen/schedule/candidate_program.h"
 
 namespace graft::tasks {
 namespace {

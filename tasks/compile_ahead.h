@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "codegen/expression/target.h"
 #include "codegen/program/program.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "tasks/host_runner.h"
 
 namespace graft::tasks {

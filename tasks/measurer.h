@@ -12,7 +12,7 @@
 #include "base/monitor.h"
 #include "base/parallel.h"
 #include "codegen/expression/inputs.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/trial.h"
 #include "tasks/platform.h"
 

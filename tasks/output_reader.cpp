@@ -12,7 +12,7 @@
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/text.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::tasks {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tasks/host_runner.h"
 
 namespace graft::tasks {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/trial.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"

@@ -22,6 +22,7 @@
 #include "base/parallel.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tasks/measurer.h"
 #include "tasks/probe.h"
 

@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/network_flags.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/failures.h"
 #include "datasets/trial.h"
 #include "features/encoding.h"

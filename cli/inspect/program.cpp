@@ -10,7 +10,8 @@
 #include "codegen/expression/suites.h"
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "search/programs.h"
 #include "study/knowledge/answer.h"
 

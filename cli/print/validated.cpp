@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/report/html.h"
 #include "cli/report/plot.h"
+#include "codegen/schedule/candidate_program.h"
 
 namespace graft::cli {
 namespace {

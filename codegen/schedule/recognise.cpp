@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/text.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
 
 namespace graft::codegen {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "codegen/expression/target.h"
-#include "codegen/schedule/space.h"
 #include "codegen/schedule/step.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 

@@ -7,7 +7,7 @@
 
 #include "codegen/expression/computation.h"
 #include "codegen/expression/target.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 

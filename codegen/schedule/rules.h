@@ -7,9 +7,13 @@
 #include "codegen/expression/computation.h"
 #include "codegen/expression/target.h"
 #include "codegen/program/intrinsic.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
+
+// How a kernel's parameters are stored: as in the index expression, or as schedules choose (the step `layout`; the
+// signature then has the layout).
+enum class Layouts { given, free };
 
 // One sketch per spatial axis that can be vectorised (one scalar sketch if none can be, or the target has no vectors).
 // Each tiles the stage that reduces (the last stage if none does) as
@@ -40,6 +44,10 @@ namespace graft::codegen {
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
                                          std::span<const IntrinsicPointer> intrinsics = {},
                                          Layouts layouts = Layouts::given);
+
+// The space of these sketches.
+Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics = {},
+                   Layouts layouts = Layouts::given);
 
 // Whether the sketches above can take all stages together, so that no result between them need go through memory as a
 // whole. They can if there is a single stage, which reduces nothing; or one stage that reduces, earlier stages that it

@@ -28,7 +28,8 @@
 #include <span>
 #include <string_view>
 
-#include "codegen/schedule/space.h"
+#include "codegen/expression/target.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 

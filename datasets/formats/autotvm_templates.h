@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 #include "datasets/formats/autotvm_tasks.h"
 
 namespace graft::datasets::formats {

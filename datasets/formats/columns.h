@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::datasets::formats {
 

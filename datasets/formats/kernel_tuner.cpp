@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/configurations.h"
 #include "datasets/formats/times.h"

@@ -1,10 +1,10 @@
-// Files of spaces of parameters (codegen/schedule/parameter_space.h).
+// Files of spaces of parameters (codegen/space/parameter_space.h).
 #pragma once
 
 #include <string>
 #include <string_view>
 
-#include "codegen/schedule/parameter_space.h"
+#include "codegen/space/parameter_space.h"
 
 namespace graft::datasets::formats {
 

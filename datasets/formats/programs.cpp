@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "codegen/program/forms.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
 #include "datasets/formats/lines.h"
 
 namespace graft::datasets::formats {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::datasets::formats {
 

@@ -14,6 +14,7 @@
 #include "base/shortened.h"
 #include "base/statistics.h"
 #include "base/temporary_folder.h"
+#include "codegen/schedule/rules.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"
 #include "search/run_directory.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/arrays.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "tasks/platform.h"
 
 namespace graft::study {

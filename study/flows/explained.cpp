@@ -9,6 +9,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/program/analysis.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
 
 namespace graft::study {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "tasks/rebuild.h"
 
 namespace graft::study {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "codegen/program/constants.h"
+#include "codegen/schedule/candidate_program.h"
 #include "graph/inputs.h"
 #include "search/run_directory.h"
 #include "study/flows/network_program.h"

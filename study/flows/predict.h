@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "tasks/platform.h"
 
 namespace graft::study {

@@ -12,7 +12,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/space.h"
 #include "search/programs.h"
 
 namespace graft::study {

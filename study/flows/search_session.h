@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "meta/model_file.h"
 #include "search/explorer.h"
 #include "search/programs.h"

@@ -17,7 +17,9 @@
 #include "base/shortened.h"
 #include "base/text.h"
 #include "codegen/machine/dot_products.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/recognise.h"
+#include "codegen/schedule/rules.h"
 #include "search/explorer.h"
 #include "study/flows/kernel_answer.h"
 #include "study/flows/rounds.h"
@@ -224,7 +226,8 @@ std::optional<TuneResult> known_result(const TuneRequest& request, base::Monitor
     const codegen::Target& target = request.platform.target;
     const codegen::Space space = codegen::derive_space(request.workload, target, codegen::dot_products(target));
     const auto own = codegen::renamed(candidate, space, target);
-    const auto made = own ? codegen::made(*own, target) : base::Result<codegen::Made>(own.reason());
+    const auto made =
+        own ? codegen::identified_program(*own, target) : base::Result<codegen::CandidateProgram>(own.reason());
     if (!made) return std::nullopt;  // of rules that were others
     candidate = *own;
     program = made->identity;

@@ -12,7 +12,7 @@
 
 #include "base/document.h"
 #include "base/monitor.h"
-#include "codegen/schedule/parameter_space.h"
+#include "codegen/space/parameter_space.h"
 #include "datasets/trial.h"
 #include "search/tuning.h"
 #include "study/flows/tune.h"

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/parallel.h"
 #include "base/shortened.h"
+#include "codegen/schedule/candidate_program.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
 #include "study/flows/rounds.h"

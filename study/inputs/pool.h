@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/dataset.h"
 
 namespace graft::study {

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "codegen/schedule/rules.h"
 #include "meta/evaluate.h"
 #include "meta/methods/methods.h"
 #include "search/comparison.h"

@@ -12,7 +12,9 @@
 #include "base/shortened.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/dot_products.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/recognise.h"
+#include "codegen/schedule/rules.h"
 #include "codegen/schedule/template.h"
 #include "study/inputs/field_error.h"
 

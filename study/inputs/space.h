@@ -7,7 +7,8 @@
 
 #include "base/document.h"
 #include "base/error.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/space.h"
 #include "search/programs.h"
 
 namespace graft::study {

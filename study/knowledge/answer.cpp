@@ -10,8 +10,9 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "codegen/expression/computation.h"
-#include "codegen/schedule/sketch.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/sketch.h"
+#include "codegen/space/table_schema.h"
 
 namespace graft::study {
 namespace {

@@ -11,7 +11,7 @@
 #include "base/document.h"
 #include "base/monitor.h"
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/trial.h"
 #include "search/run_directory.h"
 #include "tasks/measurer.h"

@@ -11,7 +11,8 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/statistics.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
 #include "search/run_directory.h"
 
 namespace graft::study {

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/hash.h"
 #include "codegen/machine/dot_products.h"
+#include "codegen/schedule/candidate_program.h"
 
 namespace graft::study {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "base/document.h"
 #include "codegen/expression/target.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 #include "datasets/trial.h"
 
 namespace graft::study {
@@ -65,9 +65,9 @@ class Library {
   // Answers for other shapes of the operator on that platform: the nearest (shape_distance), at most `most`.
   std::vector<KnownAnswer> near(const codegen::Workload& workload, std::string_view platform_hash,
                                 std::size_t most) const;
-  // Replaces the answer for its workload, platform and kind of timing, unless that is faster; completely on disk when it returns.
-  // False if the known one stays. Processes that record at the same time wait for each other. Failure
-  // if it cannot be written.
+  // Replaces the answer for its workload, platform and kind of timing, unless that is faster; completely on disk when
+  // it returns. False if the known one stays. Processes that record at the same time wait for each other. Failure if it
+  // cannot be written.
   bool record(const KnownAnswer& answer) const;
 
   // {"graft_library":1,"answers":[...]}: a library as one file to share, and its answers recorded here; the number of

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/monitor.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "datasets/dataset.h"
 #include "features/encoding.h"
 #include "meta/cost_model.h"

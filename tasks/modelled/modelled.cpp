@@ -22,6 +22,7 @@
 #include "codegen/machine/compile.h"
 #include "codegen/machine/core_timing.h"
 #include "codegen/program/peak.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tasks/host_runner.h"
 #include "tasks/modelled/caches.h"
 #include "tasks/remote.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/shortened.h"
+#include "codegen/schedule/rules.h"
 #include "tests/cli/support.h"
 
 namespace graft::cli {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

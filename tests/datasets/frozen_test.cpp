@@ -7,6 +7,7 @@
 // since. Times mean nothing here.
 #include <set>
 
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/step.h"
 #include "datasets/journal.h"
 #include "tests/datasets/support.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tests/datasets/formats_support.h"
 #include "tests/datasets/tir_text.h"
 #include "tests/schedule/support.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 
 namespace graft::datasets::formats {
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/schedule/candidate_program.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
 #include "tests/datasets/formats_support.h"
 
 namespace graft::datasets::formats {

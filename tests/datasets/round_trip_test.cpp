@@ -1,6 +1,7 @@
 // Exported files can be imported: the same rows, as far as the format can express them (datasets/formats/README.md).
 
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "tests/datasets/formats_support.h"
 #include "tests/support/judged_space.h"
 

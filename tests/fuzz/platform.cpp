@@ -15,9 +15,10 @@
 #include "codegen/expression/workload.h"
 #include "codegen/machine/backend.h"
 #include "codegen/machine/compile.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/fuzz/target.h"
 #include "tests/support/judged_space.h"
 

@@ -5,7 +5,7 @@
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 #include "tests/fuzz/lowered.h"
 
 namespace graft::fuzz {

@@ -1,5 +1,6 @@
 // Spaces as users write them, for one small workload and a target.
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/template.h"
 #include "tests/fuzz/lowered.h"

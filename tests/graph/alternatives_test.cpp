@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/schedule/rules.h"
 #include "graph/layouts.h"
 #include "tests/graph/support/kept_plan.h"
 #include "tests/graph/support/onnx_file.h"

@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/machine/support.h"
 #include "tests/support/judged_space.h"
 #include "tests/support/programs.h"

@@ -6,7 +6,9 @@
 
 #include "base/float16.h"
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/space.h"
 #include "tests/machine/support.h"
 #include "tests/support/judged_space.h"
 #include "tests/support/programs.h"

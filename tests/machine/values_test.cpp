@@ -4,9 +4,10 @@
 
 #include "base/random.h"
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/machine/support.h"
 #include "tests/support/judged_space.h"
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/parallel.h"
 #include "base/statistics.h"
+#include "codegen/schedule/candidate_program.h"
 #include "datasets/groups.h"
 #include "features/encoding.h"
 #include "meta/methods/methods.h"

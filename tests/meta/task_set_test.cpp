@@ -7,7 +7,8 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "tests/base/team.h"
 #include "tests/support/judged_space.h"
 

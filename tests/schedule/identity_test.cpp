@@ -3,8 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/template.h"
+#include "codegen/space/space.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "codegen/program/forms.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 #include "tests/support/limits.h"

@@ -6,7 +6,8 @@
 
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/rules.h"
 #include "tests/schedule/sampled.h"
 #include "tests/schedule/support.h"

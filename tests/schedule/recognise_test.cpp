@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/restructure.h"
 #include "codegen/schedule/rules.h"
 #include "tests/schedule/support.h"

@@ -7,6 +7,7 @@
 
 #include "codegen/expression/suites.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 

@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "codegen/program/forms.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/template.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/schedule/support.h"
 #include "tests/support/intrinsics.h"
 #include "tests/support/judged_space.h"

@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "codegen/expression/parse.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/rules.h"
 #include "codegen/schedule/stored.h"
 #include "tests/schedule/sampled.h"

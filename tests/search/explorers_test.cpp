@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "codegen/schedule/candidate_program.h"
 #include "search/explorer.h"
 #include "search/explorers/compared/grid.h"
 #include "search/explorers/compared/policy.h"

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "base/parallel.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/table_schema.h"
 #include "search/ask_tell.h"
 #include "tests/search/support.h"
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "codegen/schedule/candidate_program.h"
 #include "datasets/joined_tables.h"
 #include "search/explorer.h"
 #include "tests/search/support.h"

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/statistics.h"
 #include "codegen/expression/suites.h"
+#include "codegen/schedule/candidate_program.h"
 #include "search/explorer.h"
 #include "search/explorers/breeding.h"
 #include "search/explorers/listed.h"

@@ -6,7 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/space.h"
 #include "search/programs.h"
 #include "search/run_directory.h"
 #include "search/scorer.h"

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
 #include "study/flows/tune.h"
 #include "tests/study/support.h"
 

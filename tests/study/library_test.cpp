@@ -9,7 +9,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
+#include "codegen/space/space.h"
 #include "tests/base/support.h"
 #include "tests/study/support.h"
 #include "tests/support/judged_space.h"

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "codegen/schedule/rules.h"
 #include "graph/layouts.h"
 #include "search/run_directory.h"
 #include "study/flows/compile_network.h"

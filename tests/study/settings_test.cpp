@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/hash.h"
+#include "codegen/schedule/rules.h"
 #include "meta/model_file.h"
 #include "search/run_directory.h"
 #include "study/experiments/settings.h"

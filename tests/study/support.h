@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "datasets/trial.h"
 #include "tests/support/judged_space.h"
 #include "tests/support/target.h"

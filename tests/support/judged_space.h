@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/schedule/rules.h"
 #include "codegen/schedule/template.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 
@@ -37,7 +39,7 @@ class JudgedSpace : public Space, private Judge {
 
  private:
   base::Result<std::uint64_t> identity(const Candidate& candidate) override {
-    const base::Result<Made> found = made(candidate, target_);
+    const base::Result<CandidateProgram> found = identified_program(candidate, target_);
     if (!found) return found.reason();
     return found->identity;
   }

@@ -12,9 +12,10 @@
 
 #include "base/random.h"
 #include "codegen/program/forms.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/support/judged_space.h"
 
 namespace graft::tasks {

@@ -11,8 +11,9 @@
 #include "base/process.h"
 #include "base/random.h"
 #include "codegen/machine/core_timing.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/space.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/space.h"
 #include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 

@@ -13,8 +13,9 @@
 #include "base/random.h"
 #include "codegen/machine/compile.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "tests/support/judged_space.h"
 #include "tests/tasks/support.h"
 

@@ -6,8 +6,9 @@
 
 #include "base/monitor.h"
 #include "codegen/machine/compile.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 #include "tasks/host_runner.h"
 #include "tasks/rebuild.h"
 #include "tasks/remote.h"

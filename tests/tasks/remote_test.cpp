@@ -4,6 +4,7 @@
 
 #include "base/monitor.h"
 #include "codegen/machine/compile.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tasks/modelled/modelled.h"
 #include "tests/tasks/support.h"
 

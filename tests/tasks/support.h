@@ -16,10 +16,10 @@
 #include "base/error.h"
 #include "base/monitor.h"
 #include "codegen/program/forms.h"
-#include "codegen/schedule/candidate.h"
 #include "codegen/schedule/lower.h"
-#include "tasks/measurer.h"
+#include "codegen/space/candidate.h"
 #include "tasks/host_runner.h"
+#include "tasks/measurer.h"
 #include "tasks/platform.h"
 
 namespace graft::tasks::test {

@@ -14,7 +14,7 @@ namespace graft::search {
 struct BayesianSettings {
   int first = 32;            // measured programs before the densities are used; random draws until then
   double good_share = 0.15;  // of the measured programs: the fast ones
-  double bandwidth = 0.7;    // of a kernel, in the distance of rows (codegen/schedule/space.h)
+  double bandwidth = 0.7;    // of a kernel, in the distance of rows (codegen/space/space.h)
   double prior_weight = 1;   // of the uniform density, in measured programs
   int draws = 24;            // from the density of the fast ones, for each that is proposed
 };

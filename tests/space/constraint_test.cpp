@@ -1,4 +1,4 @@
-#include "codegen/schedule/constraint.h"
+#include "codegen/space/constraint.h"
 
 #include <gtest/gtest.h>
 

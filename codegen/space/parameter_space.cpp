@@ -1,4 +1,4 @@
-#include "codegen/schedule/parameter_space.h"
+#include "codegen/space/parameter_space.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "base/hash.h"
 #include "base/shortened.h"
 #include "base/text.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 
 namespace graft::codegen {
 namespace {

@@ -1,4 +1,4 @@
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 #include <fmt/format.h>
 
@@ -290,49 +290,6 @@ Sketch with_lines(const Sketch& sketch, std::string_view text, std::string_view 
 
 std::string to_text(const Sketch& sketch) {
   return text_of(sketch.name, sketch.arguments, sketch.lines, sketch.intrinsics, sketch.columns, sketch.program.get());
-}
-
-base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments) {
-  if (!sketch.columns.empty())
-    return base::Reason{fmt::format("sketch {}: a row of a table has no steps", sketch.name)};
-  if (sketch.program != nullptr) return base::Reason{fmt::format("sketch {}: a program without steps", sketch.name)};
-  if (arguments.size() != sketch.arguments.size()) {
-    return base::Reason{
-        fmt::format("sketch {}: takes {} arguments, got {}", sketch.name, sketch.arguments.size(), arguments.size())};
-  }
-  Schedule schedule;
-  schedule.reserve(sketch.lines.size());
-  std::vector<std::string> numbers;  // texts of plain numbers, kept alive for the views
-  std::vector<std::string_view> words;
-  for (const Sketch::Line& line : sketch.lines) {
-    words.clear();
-    numbers.clear();
-    numbers.reserve(line.size());
-    for (const Sketch::Token& token : line) {
-      if (token.argument < 0) {
-        words.push_back(token.literal);
-        continue;
-      }
-      const std::int64_t value = arguments[std::size_t(token.argument)];
-      if (token.alternatives.empty()) {
-        numbers.push_back(std::to_string(value));
-        words.push_back(numbers.back());
-        continue;
-      }
-      if (value < 0 || value >= std::int64_t(token.alternatives.size())) {
-        return base::Reason{fmt::format("sketch {}: {} has no alternative {}", sketch.name,
-                                        sketch.arguments[std::size_t(token.argument)].name, value)};
-      }
-      for (const std::string_view word : base::words(token.alternatives[std::size_t(value)])) words.push_back(word);
-    }
-    if (words.empty()) continue;
-    try {
-      schedule.push_back(step_from_words(words, sketch.name));
-    } catch (const base::UserError& error) {
-      return base::Reason{error.what()};
-    }
-  }
-  return schedule;
 }
 
 }  // namespace graft::codegen

@@ -1,4 +1,4 @@
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 
 #include <fmt/format.h>
 

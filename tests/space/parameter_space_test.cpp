@@ -1,4 +1,4 @@
-#include "codegen/schedule/parameter_space.h"
+#include "codegen/space/parameter_space.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// A schedule proposed for a workload: sketch and arguments, by value. Datasets store candidates, measurers take them.
+// A point proposed for a workload: sketch and arguments, by value. Datasets store candidates, measurers take them; what
+// program it is, codegen/schedule/candidate_program.h says.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +8,8 @@
 
 #include "base/document.h"
 #include "base/error.h"
-#include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
-#include "codegen/program/program.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::codegen {
 
@@ -20,16 +19,6 @@ struct Candidate {
   std::vector<std::int64_t> arguments;
 };
 
-base::Result<Schedule> schedule(const Candidate& candidate);
-// The candidate lowered for the target's vector width and threads, and within limits (none for a target of unknown
-// registers); a sketch's own program unchanged. A Reason for a row of a table, which has no known program.
-base::Result<LoopProgram> program(const Candidate& candidate, const Target& target);
-// What a candidate comes to on a target; a Reason as of `program`.
-struct Made {
-  std::uint64_t identity = 0;                  // its program's hash; of a row of a table, of its values by name
-  std::shared_ptr<const LoopProgram> program;  // null for a row of a table
-};
-base::Result<Made> made(const Candidate& candidate, const Target& target);
 // Hash of workload, sketch and arguments.
 std::uint64_t hash(const Candidate& candidate);
 

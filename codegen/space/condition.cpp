@@ -1,4 +1,4 @@
-#include "codegen/schedule/condition.h"
+#include "codegen/space/condition.h"
 
 #include <fmt/format.h>
 

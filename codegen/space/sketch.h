@@ -36,7 +36,6 @@
 
 #include "base/error.h"
 #include "codegen/program/intrinsic.h"
-#include "codegen/schedule/step.h"
 
 namespace graft::codegen {
 
@@ -96,9 +95,5 @@ std::string to_text(const Sketch& sketch);
 inline std::uint64_t hash(const Sketch& sketch) {
   return sketch.hash;
 }
-
-// Substitutes all arguments; a Reason for a wrong number of arguments or an alternative that does not exist, and for a
-// sketch that does not consist of steps.
-base::Result<Schedule> fill(const Sketch& sketch, std::span<const std::int64_t> arguments);
 
 }  // namespace graft::codegen

@@ -1,6 +1,6 @@
-// What a search chooses from: the points of sketches with a domain for every argument. Derived by rule (rules.h) from
-// any computation, from a user's file (template.h), or from the columns of a table. Only combinatorics: what a point
-// comes to, and whether that is possible at all, a judge says.
+// What a search chooses from: the points of sketches with a domain for every argument. Derived by rule from any
+// computation (schedule/rules.h), from a user's file (schedule/template.h), or from the columns of a table. Only
+// combinatorics: what a point comes to, and whether that is possible at all, a judge says.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,10 @@
 
 #include "base/error.h"
 #include "base/random.h"
-#include "codegen/expression/target.h"
 #include "codegen/expression/workload.h"
-#include "codegen/schedule/candidate.h"
-#include "codegen/schedule/condition.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/candidate.h"
+#include "codegen/space/condition.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::codegen {
 
@@ -130,14 +129,5 @@ class Space {
   std::vector<Listed> listed_;  // by sketch; empty: all points
   std::unordered_set<std::uint64_t> listed_hashes_;
 };
-
-// How a kernel's parameters are stored: as in the index expression, or as schedules choose (the step `layout`; the
-// signature then has the layout).
-enum class Layouts { given, free };
-
-// The space by rule: sketches and domains for any computation and target, no operator names (rules.cpp); with sketches
-// for the intrinsics wherever a stage contains their computation.
-Space derive_space(const Workload& workload, const Target& target, std::span<const IntrinsicPointer> intrinsics = {},
-                   Layouts layouts = Layouts::given);
 
 }  // namespace graft::codegen

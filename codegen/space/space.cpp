@@ -1,4 +1,4 @@
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 #include <fmt/format.h>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/text.h"
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 namespace graft::codegen {
 

@@ -18,8 +18,8 @@
 
 #include "base/document.h"
 #include "base/random.h"
-#include "codegen/schedule/constraint.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/constraint.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 

@@ -1,4 +1,4 @@
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "codegen/schedule/candidate_program.h"
 #include "tests/schedule/support.h"
 #include "tests/support/judged_space.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,9 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
-#include "codegen/schedule/limits.h"
-#include "codegen/schedule/lower.h"
-#include "codegen/schedule/table_schema.h"
+#include "codegen/space/table_schema.h"
 
 namespace graft::codegen {
 namespace {
@@ -20,35 +18,6 @@ std::vector<std::int64_t> arguments_from(const base::Document& list) {
 }
 
 }  // namespace
-
-base::Result<Schedule> schedule(const Candidate& candidate) {
-  return fill(*candidate.sketch, candidate.arguments);
-}
-
-base::Result<LoopProgram> program(const Candidate& candidate, const Target& target) {
-  if (candidate.sketch->program != nullptr) return *candidate.sketch->program;
-  const base::Result<Schedule> filled = schedule(candidate);
-  if (!filled) return filled.reason();
-  const Computation& computation = candidate.workload.padded();
-  std::int64_t widest = 1;
-  for (const Tensor& tensor : computation.tensors) widest = std::max(widest, bytes_of(tensor.dtype));
-  LimitCounter counter(target);
-  StoreWatch watch;
-  // Unknown registers impose no limit: programs measured elsewhere did run.
-  if (target.vector_registers > 0)
-    watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
-      return counter.add(program, store, loops);
-    };
-  return lower(computation, *filled, target.lanes(widest), target.threads, watch, candidate.sketch->intrinsics);
-}
-
-base::Result<Made> made(const Candidate& candidate, const Target& target) {
-  if (is_row_of_table(candidate)) return Made{hash_by_name(candidate), nullptr};
-  base::Result<LoopProgram> lowered = program(candidate, target);
-  if (!lowered) return lowered.reason();
-  const std::uint64_t identity = hash(*lowered);
-  return Made{identity, std::make_shared<const LoopProgram>(std::move(lowered).value())};
-}
 
 std::uint64_t hash(const Candidate& candidate) {
   std::uint64_t value = base::hash_combine(hash(candidate.workload), hash(*candidate.sketch));

@@ -1,9 +1,10 @@
-#include "codegen/schedule/sketch.h"
+#include "codegen/space/sketch.h"
 
 #include <gtest/gtest.h>
 
 #include "codegen/program/forms.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
+#include "codegen/space/candidate.h"
 #include "tests/schedule/support.h"
 
 namespace graft::codegen {

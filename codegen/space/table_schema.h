@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/document.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/space/candidate.h"
 
 namespace graft::codegen {
 
