@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -58,7 +59,10 @@ std::int64_t Cleaned::count(Drop why) const {
   return std::count_if(dropped.begin(), dropped.end(), [&](const Dropped& each) { return each.why == why; });
 }
 
-Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
+namespace {
+
+// By row: why it is dropped for what it says alone; nullopt if it is not.
+std::vector<std::optional<Drop>> dropped_alone(const Dataset& dataset, const CleanRules& rules) {
   std::vector<double> least_seconds;
   for (const codegen::Workload& workload : dataset.workloads) {
     const std::int64_t flops = codegen::names_computation(workload) ? codegen::flops(workload) : 0;
@@ -70,18 +74,33 @@ Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
     });
   };
 
-  Cleaned result;
-  std::vector<bool> counts(dataset.rows.size(), true);
-  std::vector<Drop> why(dataset.rows.size());
-  for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
-    const Dataset::Row& row = dataset.rows[i];
+  std::vector<std::optional<Drop>> why;
+  for (const Dataset::Row& row : dataset.rows) {
     const bool failed = row.measurement.status != Status::ok;
-    if (!failed && !impossible(row)) continue;
-    counts[i] = false;
-    why[i] = failed ? Drop::failed : Drop::impossible;
+    why.push_back(failed            ? std::optional(Drop::failed)
+                  : impossible(row) ? std::optional(Drop::impossible)
+                                    : std::nullopt);
   }
+  return why;
+}
+
+base::Document summary_of(const Cleaned& cleaned, std::size_t rows) {
+  base::Document what = base::Document::map();
+  what.set("rows", rows);
+  for (std::size_t d = 0; d < drop_names.size(); ++d) what.set(std::string(drop_names[d]), cleaned.count(Drop(d)));
+  what.set("repetitions", cleaned.repetitions);
+  return what;
+}
+
+}  // namespace
+
+Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
+  const std::vector<std::optional<Drop>> why = dropped_alone(dataset, rules);
+  std::vector<bool> counts;
+  for (const std::optional<Drop>& each : why) counts.push_back(!each);
   const std::vector<double> allowed = allowances(dataset, counts, rules);
 
+  Cleaned result;
   Dataset& out = result.dataset;
   out = dataset;
   out.workloads.clear();
@@ -92,8 +111,8 @@ Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
   std::vector<std::set<Program>> seen(dataset.workloads.size());
   const auto drop = [&](std::size_t row, Drop reason) { result.dropped.push_back({std::int64_t(row), reason}); };
   for (std::size_t i = 0; i < dataset.rows.size(); ++i) {
-    if (!counts[i]) {
-      drop(i, why[i]);
+    if (why[i]) {
+      drop(i, *why[i]);
       continue;
     }
     const Dataset::Row& row = dataset.rows[i];
@@ -121,12 +140,8 @@ Cleaned cleaned(const Dataset& dataset, const CleanRules& rules) {
     out.add({0, dataset.candidate(row), row.program_hash, std::move(measurement)});
   }
 
-  base::Document what = base::Document::map();
-  what.set("rows", dataset.rows.size());
-  for (std::size_t d = 0; d < drop_names.size(); ++d) what.set(std::string(drop_names[d]), result.count(Drop(d)));
-  what.set("repetitions", result.repetitions);
   if (!out.provenance.is_map()) out.provenance = base::Document::map();
-  out.provenance.set("cleaned", std::move(what));
+  out.provenance.set("cleaned", summary_of(result, dataset.rows.size()));
   return result;
 }
 

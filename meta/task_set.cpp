@@ -112,12 +112,10 @@ Examples chosen(const Examples& examples, const std::vector<std::int64_t>& progr
   return out;
 }
 
-TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& requested, int threads,
-                      base::Team* team, base::Monitor* monitor) {
-  constexpr std::size_t rows_each = 64;
-  base::Team alone;
-  base::Monitor nobody;
-  base::SharedMonitor shared(monitor == nullptr || (team != nullptr && team->size() > 1) ? nobody : *monitor);
+namespace {
+
+// The requested encoding, or for rows of tables one that is made for the columns of these.
+TaskSet begun(const std::vector<datasets::Dataset>& datasets, const features::Encoding& requested) {
   TaskSet out;
   out.encoding = &requested;
   if (requested.schema != nullptr) {
@@ -129,23 +127,57 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
         std::make_shared<const features::Encoding>(features::made_for(requested, std::move(joined.schema)));
     out.encoding = out.own_encoding.get();
   }
+  return out;
+}
+
+// Rows that one thread or rank encodes.
+struct Part {
+  std::size_t group;
+  std::span<const std::int64_t> rows;
+};
+
+std::vector<Part> parts_of(const std::vector<datasets::Group>& groups) {
+  constexpr std::size_t rows_each = 64;
+  std::vector<Part> parts;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    for (std::span<const std::int64_t> rest = groups[g].rows; !rest.empty();) {
+      const std::size_t count = std::min(rows_each, rest.size());
+      parts.push_back({g, rest.first(count)});
+      rest = rest.subspan(count);
+    }
+  }
+  return parts;
+}
+
+void refuse_empty(const TaskSet& tasks, std::size_t datasets) {
+  if (!tasks.groups.empty()) return;
+  if (tasks.stale_rows == 0 && !tasks.without_program.empty()) {
+    const TaskSet::WithoutProgram& first = tasks.without_program.front();
+    throw base::UserError(
+        fmt::format("no row has a program, which encoding '{}' looks at ({}); choose the encoding "
+                    "'columns' or 'knobs'",
+                    tasks.encoding->name, first.reason));
+  }
+  throw base::UserError(
+      fmt::format("no usable measurement in {} datasets ({} rows are stale: their programs lower to something "
+                  "else today); collect again",
+                  datasets, tasks.stale_rows));
+}
+
+}  // namespace
+
+TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const features::Encoding& requested, int threads,
+                      base::Team* team, base::Monitor* monitor) {
+  base::Team alone;
+  base::Monitor nobody;
+  base::SharedMonitor shared(monitor == nullptr || (team != nullptr && team->size() > 1) ? nobody : *monitor);
+  TaskSet out = begun(datasets, requested);
   const features::Encoding& encoding = *out.encoding;
   for (const datasets::Dataset& dataset : datasets::by_platform(datasets)) {
     datasets::refuse_emulated(dataset.platform, dataset.source);
     out.sources[dataset.platform] = dataset.source;
     const std::vector<datasets::Group> groups = datasets::groups(dataset);
-    struct Part {
-      std::size_t group;
-      std::span<const std::int64_t> rows;
-    };
-    std::vector<Part> parts;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      for (std::span<const std::int64_t> rest = groups[g].rows; !rest.empty();) {
-        const std::size_t count = std::min(rows_each, rest.size());
-        parts.push_back({g, rest.first(count)});
-        rest = rest.subspan(count);
-      }
-    }
+    const std::vector<Part> parts = parts_of(groups);
     const std::vector<Piece> pieces =
         base::divided(team == nullptr ? alone : *team, std::int64_t(parts.size()), threads, [&](std::int64_t i) {
           base::check_stop(shared);
@@ -165,19 +197,7 @@ TaskSet make_task_set(const std::vector<datasets::Dataset>& datasets, const feat
       if (kept.size() > 0) out.groups.push_back(std::move(kept));
     }
   }
-  if (out.groups.empty()) {
-    if (out.stale_rows == 0 && !out.without_program.empty()) {
-      const TaskSet::WithoutProgram& first = out.without_program.front();
-      throw base::UserError(
-          fmt::format("no row has a program, which encoding '{}' looks at ({}); choose the encoding "
-                      "'columns' or 'knobs'",
-                      encoding.name, first.reason));
-    }
-    throw base::UserError(
-        fmt::format("no usable measurement in {} datasets ({} rows are stale: their programs lower to something "
-                    "else today); collect again",
-                    datasets.size(), out.stale_rows));
-  }
+  refuse_empty(out, datasets.size());
   return out;
 }
 

@@ -128,7 +128,7 @@ void add_errors(py::module_& module) {
   });
 }
 
-void add_values(py::module_& module) {
+void add_workload_and_platform(py::module_& module) {
   py::class_<Workload>(module, "Workload",
                        "An operator with its shapes, 'matmul(m=64,n=64,k=64)', or an index expression.")
       .def(py::init([](const py::object& text) { return given_or_text<Workload>("text", text); }), py::arg("text"))
@@ -152,7 +152,9 @@ void add_values(py::module_& module) {
       .def_property_readonly("yaml", &Platform::yaml, "The platform's full description.")
       .def("__repr__", [](const Platform& platform) { return "<graft.Platform " + platform.name() + ">"; })
       .def(py::pickle([](const Platform& platform) { return platform.yaml(); }, &Platform::from_yaml));
+}
 
+void add_model_and_answer(py::module_& module) {
   py::class_<Model>(module, "Model",
                     "What guides a search, and predicts. Without a name the model that graft ships; else a file of "
                     "graft train or graft adapt, or 'scratch', 'black-box', 'analytic', 'random'.")
@@ -183,7 +185,9 @@ void add_values(py::module_& module) {
                              "float64, shape (improvements, 2): trials so far, least seconds so far.")
       .def("__repr__", &text_of)
       .def(py::pickle(&to_text, &answer_from));
+}
 
+void add_adapted_and_trained(py::module_& module) {
   py::class_<Adapted::Quality>(module, "Quality",
                                "Spearman correlations of predicted and measured speed of a workload; NaN where too "
                                "little was measured.")
@@ -205,7 +209,9 @@ void add_values(py::module_& module) {
       .def_readonly("programs", &Trained::programs, "That it has learnt from.")
       .def_readonly("platforms", &Trained::platforms)
       .def(pickled(&Trained::model, &Trained::learner, &Trained::programs, &Trained::platforms));
+}
 
+void add_compiled(py::module_& module) {
   py::class_<Compiled::Function>(module, "Function", "A function of a compiled library.")
       .def_readonly("name", &Compiled::Function::name)
       .def_readonly("workload", &Compiled::Function::workload)
@@ -236,6 +242,13 @@ void add_values(py::module_& module) {
             return Compiled{state[0].cast<std::vector<Compiled::Function>>(),
                             state[1].cast<std::map<std::string, std::string>>(), state[2].cast<bool>()};
           }));
+}
+
+void add_values(py::module_& module) {
+  add_workload_and_platform(module);
+  add_model_and_answer(module);
+  add_adapted_and_trained(module);
+  add_compiled(module);
 }
 
 const char* const tune_doc =
@@ -565,9 +578,11 @@ std::string doc_of(const std::string& call, const std::string& given, const char
   return line + ")\n\n" + doc + "\n\nSettings:" + settings;
 }
 
-void add_settled_calls(py::module_& module) {
+// The callbacks of a call that takes time, as its docstring names them.
+const std::string callbacks = "progress=None, note=None, stop=None";
+
+void add_tune(py::module_& module) {
   const auto none = py::none();
-  const std::string callbacks = "progress=None, note=None, stop=None";
   module.def(
       "tune",
       [](const py::object& workload, const py::object& platform, const py::object& model, const py::object& start,
@@ -585,7 +600,10 @@ void add_settled_calls(py::module_& module) {
       doc_of("tune", "workload, platform, *, model=None, start=(), " + callbacks, tune_doc).c_str(),
       py::arg("workload"), py::arg("platform"), py::kw_only(), py::arg("model") = none, py::arg("start") = py::tuple(),
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+}
 
+void add_adapt(py::module_& module) {
+  const auto none = py::none();
   module.def(
       "adapt",
       [](const py::object& model, const py::object& platform, const py::object& workloads, const py::object& out,
@@ -603,7 +621,10 @@ void add_settled_calls(py::module_& module) {
       doc_of("adapt", "model, platform, workloads, out, *, " + callbacks, adapt_doc).c_str(), py::arg("model"),
       py::arg("platform"), py::arg("workloads"), py::arg("out"), py::kw_only(), py::arg("progress") = none,
       py::arg("note") = none, py::arg("stop") = none);
+}
 
+void add_train(py::module_& module) {
+  const auto none = py::none();
   module.def(
       "train",
       [](const py::object& datasets, const py::object& out, const py::object& progress, const py::object& note,
@@ -618,7 +639,10 @@ void add_settled_calls(py::module_& module) {
       },
       doc_of("train", "datasets, out, *, " + callbacks, train_doc).c_str(), py::arg("datasets"), py::arg("out"),
       py::kw_only(), py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+}
 
+void add_evaluate(py::module_& module) {
+  const auto none = py::none();
   module.def(
       "evaluate",
       [](const py::object& datasets, const py::object& progress, const py::object& note, const py::object& stop,
@@ -632,7 +656,10 @@ void add_settled_calls(py::module_& module) {
       },
       doc_of("evaluate", "datasets, *, " + callbacks, evaluate_doc).c_str(), py::arg("datasets"), py::kw_only(),
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+}
 
+void add_tune_network(py::module_& module) {
+  const auto none = py::none();
   module.def(
       "tune_network",
       [](const py::object& model, const py::object& platform, const py::object& guide, const py::object& progress,
@@ -661,18 +688,17 @@ void add_settled_calls(py::module_& module) {
       py::arg("note") = none, py::arg("stop") = none);
 }
 
-void add_calls(py::module_& module) {
-  const auto none = py::none();
-  module.def(
-      "version", [] { return std::string(version()); }, "Of graft: '0.1.0'.");
-  module.def("platforms", &platforms, "Ids of platforms that are known here.");
+void add_settled_calls(py::module_& module) {
+  py::options described;  // their docstrings begin with what a table says
+  described.disable_function_signatures();
+  add_tune(module);
+  add_adapt(module);
+  add_train(module);
+  add_evaluate(module);
+  add_tune_network(module);
+}
 
-  {
-    py::options described;  // their docstrings begin with what a table says
-    described.disable_function_signatures();
-    add_settled_calls(module);
-  }
-
+void add_encodings(py::module_& module) {
   module.def(
       "predict",
       [](const py::object& model, const py::object& workload, const py::object& platform, const py::object& schedules) {
@@ -706,7 +732,10 @@ void add_calls(py::module_& module) {
       },
       encode_doc, py::arg("workload"), py::arg("platform"), py::arg("schedules"),
       py::arg("encoding") = "context_relation", py::kw_only(), py::arg("threads") = 1);
+}
 
+void add_compile(py::module_& module) {
+  const auto none = py::none();
   module.def(
       "compile",
       [](const py::object& answers, const py::object& format, const py::object& name, const py::object& names,
@@ -729,15 +758,6 @@ void add_calls(py::module_& module) {
       py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
 
   module.def(
-      "answer_of",
-      [](const py::object& run) {
-        const auto folder = given<std::filesystem::path>("run", run);
-        const Unlocked unlocked;
-        return answer_of(folder);
-      },
-      "The answer of a run of tune(), from its folder. Raises Mistake for a folder without one.", py::arg("run"));
-
-  module.def(
       "compile_network",
       [](const py::object& folder, const py::object& format, const py::object& name, const py::object& weights_in_file,
          const py::object& progress, const py::object& note, const py::object& stop) {
@@ -749,6 +769,17 @@ void add_calls(py::module_& module) {
       },
       compile_network_doc, py::arg("folder"), py::kw_only(), py::arg("format") = "library", py::arg("name") = "",
       py::arg("weights_in_file") = false, py::arg("progress") = none, py::arg("note") = none, py::arg("stop") = none);
+}
+
+void add_files(py::module_& module) {
+  module.def(
+      "answer_of",
+      [](const py::object& run) {
+        const auto folder = given<std::filesystem::path>("run", run);
+        const Unlocked unlocked;
+        return answer_of(folder);
+      },
+      "The answer of a run of tune(), from its folder. Raises Mistake for a folder without one.", py::arg("run"));
 
   module.def(
       "dataset_content",
@@ -770,6 +801,16 @@ void add_calls(py::module_& module) {
         write(what, where);
       },
       "Makes the folder, replaces files there.", py::arg("compiled"), py::arg("folder"));
+}
+
+void add_calls(py::module_& module) {
+  module.def(
+      "version", [] { return std::string(version()); }, "Of graft: '0.1.0'.");
+  module.def("platforms", &platforms, "Ids of platforms that are known here.");
+  add_settled_calls(module);
+  add_encodings(module);
+  add_compile(module);
+  add_files(module);
 }
 
 }  // namespace

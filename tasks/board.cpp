@@ -286,6 +286,27 @@ std::optional<base::Finished> Board::converse(std::string_view executable, base:
   return finished;
 }
 
+namespace {
+
+// Why an executable of that many bytes did not end on a board, which was `reached` before or not.
+Trouble trouble_of_sending(const Remote& remote, bool reached, std::size_t bytes, const std::string& err,
+                           int exit_code) {
+  if (exit_code == no_file) {
+    const std::string said = base::one_line(err);
+    return {fmt::format("no file can be made in {}{}; give a folder that exists and is yours to write", remote.folder,
+                        said.empty() ? "" : ": " + said),
+            true};
+  }
+  if (exit_code == no_room)
+    return {fmt::format("no room for {} bytes in {}; make room there, or give another folder", bytes, remote.folder),
+            true};
+  Trouble trouble = trouble_of_ssh(err, exit_code);
+  if (reached) trouble.permanent = false;  // one that boots may refuse for a while
+  return trouble;
+}
+
+}  // namespace
+
 Delivery Board::run(std::string_view executable, int kernels, std::chrono::milliseconds silence,
                     const std::function<void(Answer)>& on_answer, const std::function<bool()>& stop) {
   AnswerReader reader(kernels, on_answer);
@@ -321,27 +342,18 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
   }
   delivery.started = reader.has_begun();
   reached_ = reached_ || delivery.started;
-  const std::string said = base::one_line(err);
+  if (reader.is_garbled()) delivery.ended = false;
   Trouble trouble;
   if (reader.is_garbled()) {
-    delivery.ended = false;
     trouble.reason = "its answer is none of an executable of graft";
   } else if (finished.timed_out) {
     trouble.reason = fmt::format("nothing was heard for {:g} s", double(silence.count()) * 1e-3);
-  } else if (!delivery.ended && finished.exit_code == no_file) {
-    trouble = {fmt::format("no file can be made in {}{}; give a folder that exists and is yours to write",
-                           remote_.folder, said.empty() ? "" : ": " + said),
-               true};
-  } else if (!delivery.ended && finished.exit_code == no_room) {
-    trouble = {fmt::format("no room for {} bytes in {}; make room there, or give another folder", executable.size(),
-                           remote_.folder),
-               true};
   } else if (!delivery.ended) {
-    trouble = trouble_of_ssh(err, finished.exit_code);
-    if (reached_) trouble.permanent = false;  // one that boots may refuse for a while
+    trouble = trouble_of_sending(remote_, reached_, executable.size(), err, finished.exit_code);
   } else if (!delivery.started) {
-    trouble = trouble_of_start(remote_, delivery.exit_code, said);
+    trouble = trouble_of_start(remote_, delivery.exit_code, base::one_line(err));
   } else if (delivery.answered < kernels) {
+    const std::string said = base::one_line(err);
     trouble.reason = delivery.exit_code == 0 ? "no answer on its standard output" : ending(delivery.exit_code);
     if (!said.empty() && delivery.exit_code != 0) trouble.reason += ": " + said;
   }

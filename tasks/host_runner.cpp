@@ -99,38 +99,64 @@ void require_parts(std::string_view whose, std::int64_t count) {
                         fmt::format("{} inputs and outputs are too many; at most {}", count, wire::most_parameters));
 }
 
+// A parameter with places for its data, or for what is expected of it at the elements of the sample (empty: all).
+wire::Part part_of(const codegen::Tensor& tensor, std::size_t sampled, Places& places) {
+  wire::Part part;
+  tensor.name.copy(part.name, sizeof part.name - 1);
+  part.element = element_of(tensor.dtype);
+  part.written = tensor.role == codegen::Role::output;
+  part.constant = tensor.role == codegen::Role::constant;
+  part.elements = std::uint64_t(tensor.elements());
+  part.bytes = std::uint64_t(tensor.bytes());
+  if (part.written == 0) {
+    part.data = places.take(tensor.bytes());
+    return part;
+  }
+  part.compared = sampled == 0 ? part.elements : sampled;
+  const auto bytes = std::int64_t(part.compared * 8);
+  if (sampled > 0) part.numbers = places.take(bytes);
+  part.expected = places.take(bytes);
+  part.tolerance = places.take(bytes);
+  return part;
+}
+
+// What is expected of a part, and how far from it is right. `magnitude`: of what was summed.
+void write_expected(const codegen::Elements& values, const codegen::Elements& magnitude, codegen::DType type,
+                    std::int64_t reduction_length, wire::Part& part, MemoryFile& file) {
+  part.others_are_numbers = codegen::is_floating(type);
+  constexpr std::size_t at_a_time = 1 << 16;
+  std::vector<double> expected, allowed;
+  for (std::size_t c = 0; c < part.compared; ++c) {
+    expected.push_back(values.held(c));
+    allowed.push_back(codegen::tolerance(type, reduction_length, magnitude.held(c)));
+    if (std::isnan(expected.back())) part.others_are_numbers = 0;
+    if (expected.size() < at_a_time && c + 1 < part.compared) continue;
+    const std::int64_t begin = std::int64_t(8 * (c + 1 - expected.size())), bytes = std::int64_t(8 * expected.size());
+    file.write(std::int64_t(part.expected) + begin, expected.data(), bytes);
+    file.write(std::int64_t(part.tolerance) + begin, allowed.data(), bytes);
+    expected.clear();
+    allowed.clear();
+  }
+  if (values.is_sample())
+    file.write(std::int64_t(part.numbers), values.sample().data(), std::int64_t(8 * part.compared));
+}
+
 // The reference's tensors go as they are written: no tensor is held more than twice.
 Prepared prepare(const codegen::Workload& workload, const codegen::Signature& signature, codegen::Reference reference) {
   const codegen::Computation computation = workload.computation();
 
   std::vector<wire::Part> parts;
   Places places;
-  const auto place = [&places](std::int64_t bytes) { return places.take(bytes); };
   const auto count = std::count_if(computation.tensors.begin(), computation.tensors.end(),
                                    [](const auto& tensor) { return tensor.role != codegen::Role::temporary; });
   require_parts(workload.text(), count);
-  place(count * std::int64_t(sizeof(wire::Part)));
+  places.take(count * std::int64_t(sizeof(wire::Part)));
   std::vector<std::size_t> tensor_of;
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     const codegen::Tensor& tensor = computation.tensors[t];
     if (tensor.role == codegen::Role::temporary) continue;
-    wire::Part part;
-    tensor.name.copy(part.name, sizeof part.name - 1);
-    part.element = element_of(tensor.dtype);
-    part.written = tensor.role == codegen::Role::output;
-    part.constant = tensor.role == codegen::Role::constant;
-    part.elements = std::uint64_t(tensor.elements());
-    part.bytes = std::uint64_t(tensor.bytes());
-    if (part.written != 0) {
-      const auto& sample = reference.tensors[t].sample();
-      part.compared = sample.empty() ? part.elements : sample.size();
-      if (!sample.empty()) part.numbers = place(std::int64_t(part.compared * 8));
-      part.expected = place(std::int64_t(part.compared * 8));
-      part.tolerance = place(std::int64_t(part.compared * 8));
-    } else {
-      part.data = place(tensor.bytes());
-    }
-    parts.push_back(part);
+    const bool is_output = tensor.role == codegen::Role::output;
+    parts.push_back(part_of(tensor, is_output ? reference.tensors[t].sample().size() : 0, places));
     tensor_of.push_back(t);
   }
 
@@ -147,24 +173,8 @@ Prepared prepare(const codegen::Workload& workload, const codegen::Signature& si
       file.write(std::int64_t(parts[i].data), bytes.data(), std::int64_t(bytes.size()));
       continue;
     }
-    const codegen::Elements magnitude = as_stored(reference.magnitude[t]);
-    const codegen::DType type = computation.tensors[t].dtype;
-    parts[i].others_are_numbers = codegen::is_floating(type);
-    constexpr std::size_t at_a_time = 1 << 16;
-    std::vector<double> expected, allowed;
-    for (std::size_t c = 0; c < parts[i].compared; ++c) {
-      expected.push_back(values.held(c));
-      allowed.push_back(codegen::tolerance(type, reference.reduction_length[t], magnitude.held(c)));
-      if (std::isnan(expected.back())) parts[i].others_are_numbers = 0;
-      if (expected.size() < at_a_time && c + 1 < parts[i].compared) continue;
-      const std::int64_t begin = std::int64_t(8 * (c + 1 - expected.size())), bytes = std::int64_t(8 * expected.size());
-      file.write(std::int64_t(parts[i].expected) + begin, expected.data(), bytes);
-      file.write(std::int64_t(parts[i].tolerance) + begin, allowed.data(), bytes);
-      expected.clear();
-      allowed.clear();
-    }
-    if (values.is_sample())
-      file.write(std::int64_t(parts[i].numbers), values.sample().data(), std::int64_t(8 * parts[i].compared));
+    write_expected(values, as_stored(reference.magnitude[t]), computation.tensors[t].dtype,
+                   reference.reduction_length[t], parts[i], file);
   }
   file.write(0, parts.data(), std::int64_t(parts.size() * sizeof(wire::Part)));
   return {text_of(workload, signature), std::move(parts), std::move(file)};

@@ -229,12 +229,16 @@ std::vector<LegendEntry> legend_of(const Plot& plot, bool named) {
   return entries;
 }
 
-// The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg;
-// `height`: of the whole, with what is drawn below the plot.
-std::string drawing(const Plot& plot, const std::string& caption, const Layout& layout, double height,
-                    const std::string& attributes, const std::string& inside) {
-  const double left = layout.left, right = layout.width - layout.right, bottom = layout.height - layout.bottom;
-  Range xs, ys;
+// Which values an axis of a plot shows.
+struct Ranges {
+  Range x, y;
+  bool is_cut = false;  // values far below are drawn at the edge
+};
+
+// None for a plot without points.
+std::optional<Ranges> ranges_of(const Plot& plot) {
+  Ranges out;
+  Range &xs = out.x, &ys = out.y;
   for (const Series& series : plot.series) {
     for (const Point& point : series.points) {
       xs.take(point.x);
@@ -245,9 +249,9 @@ std::string drawing(const Plot& plot, const std::string& caption, const Layout& 
       }
     }
   }
-  if (xs.low > xs.high) return "";
-  const bool cut = leaves_out_far(plot);
-  if (cut) std::tie(ys.low, ys.high) = near_limits(values_of(plot));
+  if (xs.low > xs.high) return std::nullopt;
+  out.is_cut = leaves_out_far(plot);
+  if (out.is_cut) std::tie(ys.low, ys.high) = near_limits(values_of(plot));
   if (plot.x_from_zero && !plot.log_x) xs.take(0);
   if (xs.low == xs.high) xs.high += plot.log_x ? xs.high : 1;
   if (plot.log_y) {
@@ -259,89 +263,132 @@ std::string drawing(const Plot& plot, const std::string& caption, const Layout& 
     ys.low -= margin;
     ys.high += margin;
   }
-  const Scale x(xs.low, xs.high, left, right, plot.log_x);
-  const Scale y(ys.low, ys.high, bottom, layout.top, plot.log_y);
+  return out;
+}
 
-  std::string out = fmt::format("<svg{} viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}", attributes,
-                                layout.width, height, escaped(caption), inside);
-  for (const double tick :
-       plot.log_y ? log_ticks(ys.low, ys.high, kDecades) : linear_ticks(ys.low, ys.high, layout.y_ticks)) {
-    out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", left, right, y(tick),
-                       y(tick));
-    out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", left - 8,
-                       y(tick) + 4, tick_text(tick));
-  }
-  for (const double tick :
-       plot.log_x ? log_ticks(xs.low, xs.high, layout.x_decades) : linear_ticks(xs.low, xs.high, layout.x_ticks)) {
-    out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x(tick), bottom,
-                       bottom + 5);
-    out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x(tick),
-                       bottom + 19, tick_text(tick));
-  }
-  out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", left, right, bottom, bottom);
-  out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
-                     (left + right) / 2, layout.height - 10, escaped(plot.x_label));
-  out += fmt::format(
-      "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) rotate(-90)\">{}</text>\n",
-      (layout.top + bottom) / 2, escaped(plot.y_label));
+// A plot in its frame, part by part, in the order in which they are drawn.
+class Drawing {
+ public:
+  Drawing(const Plot& plot, const Layout& layout, const Ranges& ranges)
+      : plot_(plot),
+        layout_(layout),
+        ranges_(ranges),
+        x_(ranges.x.low, ranges.x.high, left_, right_, plot.log_x),
+        y_(ranges.y.low, ranges.y.high, bottom_, layout.top, plot.log_y) {}
 
-  const double bottom_edge = bottom, frame = cut ? ys.low : -std::numeric_limits<double>::infinity();
-  if (cut) {
-    out += fmt::format("<clipPath id=\"{}\"><rect x=\"0\" y=\"0\" width=\"{}\" height=\"{}\"/></clipPath>\n",
-                       layout.name, layout.width, bottom_edge);
-    out += fmt::format("<g clip-path=\"url(#{})\">\n", layout.name);
-  }
-  for (const Series& series : plot.series) {
-    const std::string band = series.band && !series.thin ? band_of(series, x, y) : "";
-    if (!band.empty())
-      out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
-  }
-  for (const bool thin : {true, false}) {  // in the background
-    for (const Series& series : plot.series) {
-      if (series.dots_only || series.thin != thin) continue;
-      out += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"{}\"><title>{}</title></path>\n",
-                         class_of(series), colour_of(series), path_of(series, x, y), escaped(series.name));
+  std::string axes() const {
+    const Range &xs = ranges_.x, &ys = ranges_.y;
+    std::string out;
+    for (const double tick :
+         plot_.log_y ? log_ticks(ys.low, ys.high, kDecades) : linear_ticks(ys.low, ys.high, layout_.y_ticks)) {
+      out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", left_, right_,
+                         y_(tick), y_(tick));
+      out += fmt::format("<text class=\"tick\" text-anchor=\"end\" x=\"{}\" y=\"{:.1f}\">{}</text>\n", left_ - 8,
+                         y_(tick) + 4, tick_text(tick));
     }
+    for (const double tick :
+         plot_.log_x ? log_ticks(xs.low, xs.high, layout_.x_decades) : linear_ticks(xs.low, xs.high, layout_.x_ticks)) {
+      out += fmt::format("<line class=\"mark\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", x_(tick),
+                         bottom_, bottom_ + 5);
+      out += fmt::format("<text class=\"tick\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n", x_(tick),
+                         bottom_ + 19, tick_text(tick));
+    }
+    out += fmt::format("<line class=\"mark\" x1=\"{}\" x2=\"{}\" y1=\"{}\" y2=\"{}\"/>\n", left_, right_, bottom_,
+                       bottom_);
+    out += fmt::format("<text class=\"label\" text-anchor=\"middle\" x=\"{:.1f}\" y=\"{}\">{}</text>\n",
+                       (left_ + right_) / 2, layout_.height - 10, escaped(plot_.x_label));
+    return out + fmt::format(
+                     "<text class=\"label\" text-anchor=\"middle\" transform=\"translate(16 {:.1f}) "
+                     "rotate(-90)\">{}</text>\n",
+                     (layout_.top + bottom_) / 2, escaped(plot_.y_label));
   }
-  if (cut) out += "</g>\n";
-  for (const Series& series : plot.series) {
-    for (const Point& point : series.points) {
-      const std::string title =
-          fmt::format("<title>{}: {:.6g} at {:.6g}</title>", escaped(series.name), point.y, point.x);
-      if (point.y < frame) {
-        out += fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"M{:.1f} {:.1f}h9l-4.5 6Z\">{}</path>\n",
-                           colour_of(series), x(point.x) - 4.5, bottom_edge - 7, title);
-      } else if (series.dots_only || series.marker == 0) {
-        if (series.thin) continue;
-        out += fmt::format(
-            "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n",
-            series.dots_only ? "faint" : "dot", series.colour, x(point.x), y(point.y), series.dots_only ? 2.5 : 3.5,
-            title);
-      } else {
-        out += fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"{}\">{}</path>\n", series.colour,
-                           marker_path(series.marker, x(point.x), y(point.y)), title);
+
+  std::string lines() const {
+    std::string out;
+    if (ranges_.is_cut) {
+      out += fmt::format("<clipPath id=\"{}\"><rect x=\"0\" y=\"0\" width=\"{}\" height=\"{}\"/></clipPath>\n",
+                         layout_.name, layout_.width, bottom_);
+      out += fmt::format("<g clip-path=\"url(#{})\">\n", layout_.name);
+    }
+    for (const Series& series : plot_.series) {
+      const std::string band = series.band && !series.thin ? band_of(series, x_, y_) : "";
+      if (!band.empty())
+        out += fmt::format("<path class=\"band\" style=\"fill:var(--c{})\" d=\"{}\"/>\n", series.colour, band);
+    }
+    for (const bool thin : {true, false}) {  // in the background
+      for (const Series& series : plot_.series) {
+        if (series.dots_only || series.thin != thin) continue;
+        out += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"{}\"><title>{}</title></path>\n",
+                           class_of(series), colour_of(series), path_of(series, x_, y_), escaped(series.name));
       }
     }
+    return ranges_.is_cut ? out + "</g>\n" : out;
   }
-  if (layout.names > 0) {
+
+  std::string dots() const {
+    std::string out;
+    for (const Series& series : plot_.series) {
+      for (const Point& point : series.points) out += dot(series, point);
+    }
+    return out;
+  }
+
+  // The series' names, next to the ends of their lines.
+  std::string names() const {
     std::vector<const Series*> named;
     std::vector<double> heights;
-    for (const Series& series : plot.series) {
+    for (const Series& series : plot_.series) {
       if (series.dots_only || series.thin || series.points.empty()) continue;
       named.push_back(&series);
-      heights.push_back(std::min(y(series.points.back().y), bottom));
+      heights.push_back(std::min(y_(series.points.back().y), bottom_));
     }
-    const std::vector<double> places = spread_out(heights, kLineOfText, layout.top + 4, bottom - 4);
+    const std::vector<double> places = spread_out(heights, kLineOfText, layout_.top + 4, bottom_ - 4);
+    std::string out;
     for (std::size_t i = 0; i < named.size(); ++i) {
-      const double end = x(named[i]->points.back().x) + kMarker + 2;
+      const double end = x_(named[i]->points.back().x) + kMarker + 2;
       out += fmt::format(
           "<path class=\"mark\" style=\"stroke:var(--c{})\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/><text class=\"name\" "
           "style=\"fill:var(--c{})\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-          named[i]->colour, end, heights[i], right + 14, places[i], named[i]->colour, right + 17, places[i] + 4,
+          named[i]->colour, end, heights[i], right_ + 14, places[i], named[i]->colour, right_ + 17, places[i] + 4,
           escaped(named[i]->name));
     }
+    return out;
   }
-  return out + "</svg>\n";
+
+ private:
+  std::string dot(const Series& series, const Point& point) const {
+    const std::string title =
+        fmt::format("<title>{}: {:.6g} at {:.6g}</title>", escaped(series.name), point.y, point.x);
+    if (ranges_.is_cut && point.y < ranges_.y.low)
+      return fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"M{:.1f} {:.1f}h9l-4.5 6Z\">{}</path>\n",
+                         colour_of(series), x_(point.x) - 4.5, bottom_ - 7, title);
+    if (!series.dots_only && series.marker != 0)
+      return fmt::format("<path class=\"dot\" style=\"fill:var(--c{})\" d=\"{}\">{}</path>\n", series.colour,
+                         marker_path(series.marker, x_(point.x), y_(point.y)), title);
+    if (series.thin) return "";
+    return fmt::format(
+        "<circle class=\"{}\" style=\"fill:var(--c{})\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\">{}</circle>\n",
+        series.dots_only ? "faint" : "dot", series.colour, x_(point.x), y_(point.y), series.dots_only ? 2.5 : 3.5,
+        title);
+  }
+
+  const Plot& plot_;
+  const Layout& layout_;
+  const Ranges ranges_;
+  const double left_ = layout_.left, right_ = layout_.width - layout_.right, bottom_ = layout_.height - layout_.bottom;
+  const Scale x_, y_;
+};
+
+// The drawing alone; empty text for a plot without points. `inside`: what is drawn first, `attributes` of the svg;
+// `height`: of the whole, with what is drawn below the plot.
+std::string drawing(const Plot& plot, const std::string& caption, const Layout& layout, double height,
+                    const std::string& attributes, const std::string& inside) {
+  const std::optional<Ranges> ranges = ranges_of(plot);
+  if (!ranges) return "";
+  const Drawing parts(plot, layout, *ranges);
+  return fmt::format("<svg{} viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">\n{}", attributes, layout.width,
+                     height, escaped(caption), inside) +
+         parts.axes() + parts.lines() + parts.dots() + (layout.names > 0 ? parts.names() : "") + "</svg>\n";
 }
 
 std::string drawing(const Bar& bar, const std::string& caption, const Layout& layout, const char* shown) {
@@ -578,33 +625,32 @@ std::string Figures::add(const std::string& kind, const Plot& plot, const std::s
   return shown;
 }
 
-std::string svg_file(const Plot& plot, const std::string& caption) {
-  constexpr double line = 20;  // of the legend
-  Layout layout = kWide;
-  if (plot.name_at_end && shown_series(plot) > 1) {
-    for (const Series& series : plot.series) {
-      if (!series.thin && !series.dots_only)
-        layout.names = std::max(layout.names, kLetter * double(series.name.size()) + 20);
+namespace {
+
+// A text as long as several lines, broken between its words.
+std::vector<std::string> broken_to(const std::string& text, double width) {
+  std::vector<std::string> lines{""};
+  for (const std::string_view word : base::split(text, ' ')) {
+    std::string& last = lines.back();
+    if (!last.empty() && kLetter * double(last.size() + 1 + word.size()) > width) {
+      lines.emplace_back(word);
+    } else {
+      last += (last.empty() ? "" : " ") + std::string(word);
     }
-    layout.right += layout.names;
   }
+  return lines;
+}
+
+// The legend below the plot; `y` is moved to its end.
+std::string legend_below(const std::vector<LegendEntry>& entries, double& y) {
+  constexpr double line = 20, sample = 21;  // heights and widths
   std::string legend;
-  double x = kLeft, y = kHeight + line / 2;
-  const std::vector<LegendEntry> entries =
-      shown_series(plot) > 1 ? legend_of(plot, layout.names == 0) : std::vector<LegendEntry>();
+  double x = kLeft;
+  y += line / 2;
   const auto next_line = [&] { x = kLeft, y += line; };
   for (const LegendEntry& entry : entries) {
     const Series& series = *entry.series;
-    // A text as long as several lines is broken between its words.
-    std::vector<std::string> lines{""};
-    for (const std::string_view word : base::split(entry.text, ' ')) {
-      std::string& last = lines.back();
-      if (!last.empty() && 21 + kLetter * double(last.size() + 1 + word.size()) > kWidth - kLeft) {
-        lines.emplace_back(word);
-      } else {
-        last += (last.empty() ? "" : " ") + std::string(word);
-      }
-    }
+    const std::vector<std::string> lines = broken_to(entry.text, kWidth - kLeft - sample);
     const double width = 38 + kLetter * double(lines.front().size());
     if (x > kLeft && (x + width > kWidth || lines.size() > 1)) next_line();
     legend += fmt::format("<path class=\"line{}\" style=\"stroke:var(--c{})\" d=\"M{:.0f} {:.0f}h16\"/>",
@@ -614,33 +660,58 @@ std::string svg_file(const Plot& plot, const std::string& caption) {
                             marker_path(series.marker, x + 8, y + 6));
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i > 0) next_line();
-      legend +=
-          fmt::format("<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x + 21, y + 10, escaped(lines[i]));
+      legend += fmt::format("<text class=\"tick\" x=\"{:.0f}\" y=\"{:.0f}\">{}</text>\n", x + sample, y + 10,
+                            escaped(lines[i]));
     }
     x += width;
     if (lines.size() > 1) next_line();
   }
   if (!entries.empty() && x > kLeft) y += line;
-  // Classes in place of variables, which programs that draw SVG do not know.
+  return legend;
+}
+
+// Styles that use classes in place of variables, which programs that draw SVG do not know, and the background.
+std::string style_of_file(double height) {
   std::string classes;
   for (int c = 0; c < series_colours; ++c)
     classes += fmt::format(".s{0}{{stroke:var(--c{0})}}.f{0}{{fill:var(--c{0})}}", c);
   const std::string rules = fmt::format(".card{{fill:var(--card)}}\n{}{}\n", plot_style, classes);
-  const std::string style = fmt::format(
+  return fmt::format(
       "<style>svg{{font-family:system-ui,\"Segoe UI\",Roboto,\"DejaVu Sans\",sans-serif}}\n{}@media "
       "(prefers-color-scheme:dark){{\n{}}}</style>\n<rect class=\"card\" width=\"{}\" height=\"{}\"/>\n",
-      coloured(rules, false), coloured(rules, true), kWidth, y);
-  std::string out = drawing(plot, caption, layout, y,
-                            fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth), style + legend);
+      coloured(rules, false), coloured(rules, true), kWidth, height);
+}
+
+std::string with_classes(std::string drawn) {
   for (int c = 0; c < series_colours; ++c) {
     for (const auto& [property, letter] : {std::pair{"stroke", 's'}, {"fill", 'f'}}) {
       const std::string inline_style = fmt::format("\" style=\"{}:var(--c{})\"", property, c);
       const std::string in_class = fmt::format(" {}{}\"", letter, c);
-      for (std::size_t at = 0; (at = out.find(inline_style, at)) != std::string::npos;)
-        out.replace(at, inline_style.size(), in_class);
+      for (std::size_t at = 0; (at = drawn.find(inline_style, at)) != std::string::npos;)
+        drawn.replace(at, inline_style.size(), in_class);
     }
   }
-  return out;
+  return drawn;
+}
+
+}  // namespace
+
+std::string svg_file(const Plot& plot, const std::string& caption) {
+  Layout layout = kWide;
+  const bool has_several = shown_series(plot) > 1;
+  if (plot.name_at_end && has_several) {
+    for (const Series& series : plot.series) {
+      if (!series.thin && !series.dots_only)
+        layout.names = std::max(layout.names, kLetter * double(series.name.size()) + 20);
+    }
+    layout.right += layout.names;
+  }
+  double height = kHeight;
+  const std::string legend =
+      legend_below(has_several ? legend_of(plot, layout.names == 0) : std::vector<LegendEntry>(), height);
+  return with_classes(drawing(plot, caption, layout, height,
+                              fmt::format(" xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\"", kWidth),
+                              style_of_file(height) + legend));
 }
 
 }  // namespace graft::cli

@@ -119,6 +119,43 @@ std::string most_frequent(const std::vector<base::Reason>& reasons) {
   return text;
 }
 
+// By argument of `sketch`: the position of the same one in `from`; -1 if it has none.
+std::vector<int> counterparts(const Sketch& from, const Sketch& sketch) {
+  std::vector<int> out;
+  for (const Sketch::Argument& argument : sketch.arguments) {
+    const int there = from.argument_named(argument.name);
+    const bool same = there >= 0 && from.arguments[std::size_t(there)].alternatives == argument.alternatives;
+    out.push_back(same ? there : -1);
+  }
+  return out;
+}
+
+using RankedRows = std::vector<std::pair<double, std::size_t>>;  // of a domain, nearest first, with their distances
+
+// By domain of `part`: its rows by their distance to `wanted`, whose `known` arguments are those of the part.
+std::vector<RankedRows> rows_near(const SketchSpace& part, const std::vector<int>& known,
+                                  const std::vector<std::int64_t>& wanted) {
+  const std::vector<Scale> scales = scales_of(*part.sketch);
+  std::vector<RankedRows> rows;
+  for (const Domain& domain : part.domains) {
+    RankedRows distances;
+    for (std::size_t row = 0; row < domain.values.size(); ++row) {
+      double distance = 0;
+      for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
+        const auto argument = std::size_t(domain.arguments[i]);
+        if (known[argument] < 0) continue;
+        const Scale& scale = scales[argument];
+        distance += scale.difference(scale.coordinate(wanted[std::size_t(known[argument])]),
+                                     scale.coordinate(domain.values[row][i]));
+      }
+      distances.emplace_back(distance, row);
+    }
+    std::sort(distances.begin(), distances.end());
+    rows.push_back(std::move(distances));
+  }
+  return rows;
+}
+
 }  // namespace
 
 double distance(const SketchSpace& part, const Domain& domain, std::size_t a, std::size_t b) {
@@ -348,22 +385,12 @@ base::Result<Candidate> Space::nearest(const Candidate& other, Judge& judge) con
   const Sketch& from = *other.sketch;
   if (other.arguments.size() != from.arguments.size())
     return base::Reason{fmt::format("sketch {}: not as many numbers as arguments", from.name)};
-  // The argument of `from` that is the same one, by position in the sketch; -1 if it has none.
-  const auto counterparts = [&](const Sketch& sketch) {
-    std::vector<int> out;
-    for (const Sketch::Argument& argument : sketch.arguments) {
-      const int there = from.argument_named(argument.name);
-      const bool same = there >= 0 && from.arguments[std::size_t(there)].alternatives == argument.alternatives;
-      out.push_back(same ? there : -1);
-    }
-    return out;
-  };
   const SketchSpace* part = part_of(other);
-  std::vector<int> known = part == nullptr ? std::vector<int>() : counterparts(*part->sketch);
+  std::vector<int> known = part == nullptr ? std::vector<int>() : counterparts(from, *part->sketch);
   std::size_t most = 0;
   for (const SketchSpace& each : sketches_) {
     if (part_of(other) != nullptr) break;
-    const std::vector<int> there = counterparts(*each.sketch);
+    const std::vector<int> there = counterparts(from, *each.sketch);
     const std::size_t common = there.size() - std::size_t(std::count(there.begin(), there.end(), -1));
     const bool like = each.sketch->name == from.name && 2 * common >= std::max(there.size(), from.arguments.size());
     if (!like || (part != nullptr && common <= most)) continue;
@@ -371,25 +398,7 @@ base::Result<Candidate> Space::nearest(const Candidate& other, Judge& judge) con
   }
   if (part == nullptr) return base::Reason{fmt::format("sketch {}: nothing like it in this space", from.name)};
 
-  const std::vector<Scale> scales = scales_of(*part->sketch);
-  // By domain: its rows, nearest first, and how far they are.
-  std::vector<std::vector<std::pair<double, std::size_t>>> rows;
-  for (const Domain& domain : part->domains) {
-    std::vector<std::pair<double, std::size_t>> distances;
-    for (std::size_t row = 0; row < domain.values.size(); ++row) {
-      double distance = 0;
-      for (std::size_t i = 0; i < domain.arguments.size(); ++i) {
-        const auto argument = std::size_t(domain.arguments[i]);
-        if (known[argument] < 0) continue;
-        const std::int64_t wanted = other.arguments[std::size_t(known[argument])], value = domain.values[row][i];
-        distance +=
-            scales[argument].difference(scales[argument].coordinate(wanted), scales[argument].coordinate(value));
-      }
-      distances.emplace_back(distance, row);
-    }
-    std::sort(distances.begin(), distances.end());
-    rows.push_back(std::move(distances));
-  }
+  const std::vector<RankedRows> rows = rows_near(*part, known, other.arguments);
   // Points by their distance: each one leads to those that take the next row of one domain.
   using Ranks = std::vector<std::size_t>;
   const auto distance_of = [&](const Ranks& ranks) {

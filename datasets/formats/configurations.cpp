@@ -126,45 +126,94 @@ void ConfigurationsDocument::for_each_entry(const Visit& visit) const {
   reader.end();
 }
 
-void ConfigurationsDocument::import(const ConfigurationsHead& head,
-                                    const std::function<Configuration(JsonReader&)>& read) {
-  const std::string said(import_.option("name"));
-  const std::string own_name = !head.kernel.empty() ? head.kernel
-                               : !said.empty()      ? said
-                                                    : std::filesystem::path(path_).stem().stem().string();
-  std::map<std::string, Kernel> kernels;
-  const auto add_kernel = [&](const std::string& name, std::vector<std::string> parameters) {
-    if (kernels.size() == most_kernels) throw TooMuch(path_, fmt::format("more than {} kernels", most_kernels));
-    Kernel kernel;
-    kernel.columns.emplace(parameters, path_);
-    kernel.parameters = std::move(parameters);
-    return kernels.emplace(name, std::move(kernel)).first;
-  };
-  if (!head.parameters.empty()) {
-    Columns& columns = *add_kernel(own_name, head.parameters)->second.columns;
-    // Seen in front of the entries, so that every device has the same sketch.
+namespace {
+
+// The rows of one document: columns are made of all entries, then rows of those that are good.
+class Entries {
+ public:
+  Entries(Import& import, const std::string& path, std::string own_name,
+          const std::function<Configuration(JsonReader&)>& read)
+      : import_(import), path_(path), own_name_(std::move(own_name)), read_(read) {}
+
+  // Values that are seen before the entries, so that every device has the same sketch.
+  void begin(const ConfigurationsHead& head) {
+    if (head.parameters.empty()) return;
+    Columns& columns = *add_kernel(own_name_, head.parameters)->second.columns;
     for (const auto& [parameter, value] : head.values) {
       const int column = columns.named(parameter);
       if (column < 0) continue;
-      if (const std::string problem = columns.problem(column, value); !problem.empty()) {
+      if (const std::string problem = columns.problem(column, value); !problem.empty())
         throw base::UserError(path_, problem);
-      }
       columns.see(column, value);
     }
   }
-  const auto configuration = [&](JsonReader& entry, std::string_view twice) {
-    if (!twice.empty()) entry.fail(fmt::format("key '{}' is there twice", twice));
-    Configuration result = read(entry);
-    entry.end();
-    if (result.kernel.empty()) result.kernel = own_name;
-    if (result.values.empty()) entry.fail("a configuration without parameters");
-    if (result.kernel.size() > longest_kernel) {
-      entry.fail(fmt::format("the name of a kernel has more than {} characters", longest_kernel));
+
+  void see(JsonReader& entry, std::string_view twice) {
+    good_.push_back(is_good(entry, [&] {
+      const Configuration each = configuration(entry, twice);
+      auto known = kernels_.find(each.kernel);
+      if (known == kernels_.end()) {
+        std::vector<std::string> parameters;
+        for (const auto& [parameter, value] : each.values) parameters.push_back(parameter);
+        known = add_kernel(each.kernel, std::move(parameters));
+      }
+      Kernel& kernel = known->second;
+      check(each, kernel);
+      for (std::size_t c = 0; c < kernel.parameters.size(); ++c)
+        kernel.columns->see(int(c), *value_of(each, kernel.parameters[c]));
+    }));
+  }
+
+  // Once all are seen.
+  void add_sketches(const ConfigurationsHead& head) {
+    ImportedDataset& dataset = import_.dataset();
+    for (auto& [name, kernel] : kernels_) {
+      std::vector<int> all;
+      for (int c = 0; c < int(kernel.parameters.size()); ++c) all.push_back(c);
+      kernel.row.workload = dataset.position_of(table_workload(name, head.sizes));
+      kernel.row.sketch = dataset.position_of(kernel.columns->sketch(name, all));
     }
+  }
+
+  void add_row(JsonReader& entry, std::string_view twice) {
+    if (!good_[next_++]) return;
+    is_good(entry, [&] {
+      const Configuration each = configuration(entry, twice);
+      const Kernel& kernel = kernels_.at(each.kernel);
+      Dataset::Row row = kernel.row;
+      for (std::size_t c = 0; c < kernel.parameters.size(); ++c)
+        row.arguments.push_back(kernel.columns->argument(int(c), *value_of(each, kernel.parameters[c])));
+      row.measurement.clock = "imported";
+      row.measurement.status = each.status;
+      row.measurement.reason = each.reason;
+      row.measurement.seconds = each.seconds;
+      import_.dataset().add(row, each.kernel, "a kernel of parameters");
+    });
+  }
+
+ private:
+  std::map<std::string, Kernel>::iterator add_kernel(const std::string& name, std::vector<std::string> parameters) {
+    if (kernels_.size() == most_kernels) throw TooMuch(path_, fmt::format("more than {} kernels", most_kernels));
+    Kernel kernel;
+    kernel.columns.emplace(parameters, path_);
+    kernel.parameters = std::move(parameters);
+    return kernels_.emplace(name, std::move(kernel)).first;
+  }
+
+  Configuration configuration(JsonReader& entry, std::string_view twice) const {
+    if (!twice.empty()) entry.fail(fmt::format("key '{}' is there twice", twice));
+    Configuration result = read_(entry);
+    entry.end();
+    if (result.kernel.empty()) result.kernel = own_name_;
+    if (result.values.empty()) entry.fail("a configuration without parameters");
+    if (result.kernel.size() > longest_kernel)
+      entry.fail(fmt::format("the name of a kernel has more than {} characters", longest_kernel));
     return result;
-  };
+  }
+
   // False if the entry is skipped.
-  const auto is_good = [&](JsonReader& entry, const auto& work) {
+  template <class Work>
+  bool is_good(JsonReader& entry, const Work& work) {
     try {
       formats::located(entry, path_, work);
     } catch (const TooMuch&) {
@@ -174,53 +223,32 @@ void ConfigurationsDocument::import(const ConfigurationsHead& head,
       return false;
     }
     return true;
-  };
+  }
 
-  std::vector<bool> good;
-  for_each_entry([&](JsonReader& entry, std::string_view twice) {
-    good.push_back(is_good(entry, [&] {
-      const Configuration each = configuration(entry, twice);
-      auto known = kernels.find(each.kernel);
-      if (known == kernels.end()) {
-        std::vector<std::string> parameters;
-        for (const auto& [parameter, value] : each.values) parameters.push_back(parameter);
-        known = add_kernel(each.kernel, std::move(parameters));
-      }
-      Kernel& kernel = known->second;
-      check(each, kernel);
-      for (std::size_t c = 0; c < kernel.parameters.size(); ++c) {
-        kernel.columns->see(int(c), *value_of(each, kernel.parameters[c]));
-      }
-    }));
-  });
+  Import& import_;
+  const std::string& path_;
+  const std::string own_name_;  // of a kernel that no entry names
+  const std::function<Configuration(JsonReader&)>& read_;
+  std::map<std::string, Kernel> kernels_;
+  std::vector<bool> good_;  // by entry
+  std::size_t next_ = 0;    // of `good_`
+};
 
-  ImportedDataset& dataset = import_.dataset();
-  if (!head.device.empty()) dataset.head().provenance.set("device", head.device);
-  formats::located(reader(), path_, [&] {
-    for (auto& [name, kernel] : kernels) {
-      std::vector<int> all;
-      for (int c = 0; c < int(kernel.parameters.size()); ++c) all.push_back(c);
-      kernel.row.workload = dataset.position_of(table_workload(name, head.sizes));
-      kernel.row.sketch = dataset.position_of(kernel.columns->sketch(name, all));
-    }
-  });
-  std::size_t number = 0;
-  for_each_entry([&](JsonReader& entry, std::string_view twice) {
-    if (!good[number++]) return;
-    is_good(entry, [&] {
-      const Configuration each = configuration(entry, twice);
-      const Kernel& kernel = kernels.at(each.kernel);
-      Dataset::Row row = kernel.row;
-      for (std::size_t c = 0; c < kernel.parameters.size(); ++c) {
-        row.arguments.push_back(kernel.columns->argument(int(c), *value_of(each, kernel.parameters[c])));
-      }
-      row.measurement.clock = "imported";
-      row.measurement.status = each.status;
-      row.measurement.reason = each.reason;
-      row.measurement.seconds = each.seconds;
-      dataset.add(row, each.kernel, "a kernel of parameters");
-    });
-  });
+}  // namespace
+
+void ConfigurationsDocument::import(const ConfigurationsHead& head,
+                                    const std::function<Configuration(JsonReader&)>& read) {
+  const std::string said(import_.option("name"));
+  Entries entries(import_, path_,
+                  !head.kernel.empty() ? head.kernel
+                  : !said.empty()      ? said
+                                       : std::filesystem::path(path_).stem().stem().string(),
+                  read);
+  entries.begin(head);
+  for_each_entry([&](JsonReader& entry, std::string_view twice) { entries.see(entry, twice); });
+  if (!head.device.empty()) import_.dataset().head().provenance.set("device", head.device);
+  formats::located(reader(), path_, [&] { entries.add_sketches(head); });
+  for_each_entry([&](JsonReader& entry, std::string_view twice) { entries.add_row(entry, twice); });
 }
 
 std::string read_document(Import& import, const std::filesystem::path& path) {

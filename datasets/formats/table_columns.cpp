@@ -160,40 +160,7 @@ class Choice {
     if (roles.is_exported) uses_.front() = Use::ignored;
 
     const std::string time = time_column();
-    std::vector<int> times, parameters;
-    if (!time.empty()) {
-      if (platform == every_platform) {
-        throw base::UserError("platform",
-                              "'*' takes a column of times for each platform; with option time, name the one");
-      }
-      if (!import_.option("times-from").empty())
-        throw base::UserError("option times-from", "is for tables without option time");
-      const int column = named("time", time);
-      if (uses_[std::size_t(column)] != Use::open) {
-        throw base::UserError("option time", fmt::format("column '{}' is named by another option, too", time));
-      }
-      times.push_back(column);
-      uses_[std::size_t(column)] = Use::time;
-      parameters = parameters_around(column);
-    } else {
-      const int first = first_time(roles.is_exported);
-      std::vector<std::string> known;
-      for (int c = 0; c < count(); ++c) {
-        if (use(c) != Use::open) continue;
-        const std::string& name = head_[std::size_t(c)];
-        if (c < first || (is_another_measurement(c) && platform != name)) {
-          if (may_be_parameter(c)) parameters.push_back(c);
-          continue;
-        }
-        known.push_back(name);
-        if (platform == every_platform || platform == name) times.push_back(c);
-      }
-      if (times.empty()) {
-        throw base::UserError(place_, fmt::format("no column of times '{}'{}; another name is given to a column by "
-                                                  "option time=COLUMN; {}",
-                                                  platform, base::did_you_mean(platform, known), described()));
-      }
-    }
+    auto [times, parameters] = time.empty() ? columns_by_head(platform, roles.is_exported) : columns_by_time(time);
     if (has_given_parameters()) {
       parameters = with(Use::parameter);
     } else {
@@ -213,6 +180,46 @@ class Choice {
 
  private:
   enum class Use { open, ignored, workload, parameter, time };
+
+  struct TimesAndParameters {
+    std::vector<int> times, parameters;
+  };
+
+  TimesAndParameters columns_by_time(const std::string& time) {
+    if (import_.settings().platform == every_platform) {
+      throw base::UserError("platform",
+                            "'*' takes a column of times for each platform; with option time, name the one");
+    }
+    if (!import_.option("times-from").empty())
+      throw base::UserError("option times-from", "is for tables without option time");
+    const int column = named("time", time);
+    if (uses_[std::size_t(column)] != Use::open)
+      throw base::UserError("option time", fmt::format("column '{}' is named by another option, too", time));
+    uses_[std::size_t(column)] = Use::time;
+    return {{column}, parameters_around(column)};
+  }
+
+  TimesAndParameters columns_by_head(const std::string& platform, bool is_exported) {
+    TimesAndParameters out;
+    const int first = first_time(is_exported);
+    std::vector<std::string> known;
+    for (int c = 0; c < count(); ++c) {
+      if (use(c) != Use::open) continue;
+      const std::string& name = head_[std::size_t(c)];
+      if (c < first || (is_another_measurement(c) && platform != name)) {
+        if (may_be_parameter(c)) out.parameters.push_back(c);
+        continue;
+      }
+      known.push_back(name);
+      if (platform == every_platform || platform == name) out.times.push_back(c);
+    }
+    if (out.times.empty()) {
+      throw base::UserError(place_, fmt::format("no column of times '{}'{}; another name is given to a column by "
+                                                "option time=COLUMN; {}",
+                                                platform, base::did_you_mean(platform, known), described()));
+    }
+    return out;
+  }
 
   int count() const { return int(head_.size()); }
   bool is_ours() const { return head_.front() == workload_column; }

@@ -112,6 +112,29 @@ float coarse(double value) {
   return float(std::nearbyint(value * 0x1p17) * 0x1p-17);
 }
 
+// The rows, of these columns alone.
+base::Matrix columns_of(const base::Matrix& rows, const std::vector<std::int64_t>& columns) {
+  base::Matrix out(rows.rows, std::int64_t(columns.size()));
+  for (std::int64_t r = 0; r < rows.rows; ++r) {
+    for (std::size_t c = 0; c < columns.size(); ++c) out.at(r, std::int64_t(c)) = rows.at(r, columns[c]);
+  }
+  return out;
+}
+
+void set(Booster& booster, const BoostingSettings& settings) {
+  booster.set("nthread", std::to_string(settings.threads));
+  booster.set("tree_method", "hist");
+  booster.set("objective", "reg:squarederror");  // not used: the derivatives are ours
+  booster.set("base_score", "0");
+  booster.set("max_depth", std::to_string(settings.depth));
+  booster.set("max_bin", "64");
+  booster.set("eta", fmt::format("{}", settings.rate));
+  booster.set("lambda", fmt::format("{}", settings.lambda));
+  booster.set("min_child_weight", fmt::format("{}", settings.least_weight));
+  booster.set("colsample_bytree", fmt::format("{}", settings.features));
+  booster.set("seed", std::to_string(settings.seed % 2147483647));
+}
+
 }  // namespace
 
 DecisionForest boosted(const base::Matrix& rows, const Objective& objective, std::span<const float> start,
@@ -125,23 +148,10 @@ DecisionForest boosted(const base::Matrix& rows, const Objective& objective, std
   check(XGBSetGlobalConfig(R"({"verbosity": 0})"));
   const std::vector<std::int64_t> columns = telling_columns(rows);
   if (columns.empty()) return forest;
-  base::Matrix telling(rows.rows, std::int64_t(columns.size()));
-  for (std::int64_t r = 0; r < rows.rows; ++r) {
-    for (std::size_t c = 0; c < columns.size(); ++c) telling.at(r, std::int64_t(c)) = rows.at(r, columns[c]);
-  }
+  const base::Matrix telling = columns_of(rows, columns);
   const Matrix matrix(telling);
   Booster booster(matrix);
-  booster.set("nthread", std::to_string(settings.threads));
-  booster.set("tree_method", "hist");
-  booster.set("objective", "reg:squarederror");  // not used: the derivatives are ours
-  booster.set("base_score", "0");
-  booster.set("max_depth", std::to_string(settings.depth));
-  booster.set("max_bin", "64");
-  booster.set("eta", fmt::format("{}", settings.rate));
-  booster.set("lambda", fmt::format("{}", settings.lambda));
-  booster.set("min_child_weight", fmt::format("{}", settings.least_weight));
-  booster.set("colsample_bytree", fmt::format("{}", settings.features));
-  booster.set("seed", std::to_string(settings.seed % 2147483647));
+  set(booster, settings);
 
   const std::size_t count = std::size_t(rows.rows);
   std::vector<float> scores(start.begin(), start.end()), gradient(count), diagonal(count);

@@ -284,58 +284,8 @@ class KnownRowsModel final : public CostModel {
     if (groups.empty()) return clone();
     auto fit = std::make_shared<Fit>();
     fit->model = inner().fitted(groups);
-    const std::vector<std::vector<double>> scores = left_out_scores(groups);
-    // The model's scores in the unit of speeds.
-    const double unit = spread_ratio(groups, scores);
-    std::vector<BasisGroup> basis;
-    std::vector<double> all_scores, all_speeds;
-    std::vector<std::vector<std::int64_t>> known_rows;
-    const auto sources = std::int64_t(known_->sources.size());
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const base::Matrix speeds = known_->speeds(groups[g].features);
-      const std::vector<char> has = known_->has(groups[g].features);
-      BasisGroup own{base::Matrix(0, sources + 1), {}};
-      std::vector<double> labels = groups[g].log_seconds, own_scores = scores[g];
-      for (double& label : labels) label = -label;
-      centre(labels), centre(own_scores);
-      all_scores.insert(all_scores.end(), own_scores.begin(), own_scores.end());
-      all_speeds.insert(all_speeds.end(), labels.begin(), labels.end());
-      for (std::int64_t p = 0; p < speeds.rows; ++p) {
-        if (has[std::size_t(p)] == 0) continue;
-        const std::vector<float> row = filled(speeds.row(p));
-        own.basis.values.insert(own.basis.values.end(), row.begin(), row.end());
-        own.basis.values.push_back(float(unit * scores[g][std::size_t(p)]));
-        own.log_seconds.push_back(groups[g].log_seconds[std::size_t(p)]);
-        ++own.basis.rows;
-      }
-      if (own.basis.rows > 1) basis.push_back(std::move(own));
-    }
-    std::vector<double> prior = shares();
-    for (double& share : prior) share *= 1 - known_->of_model;
-    prior.push_back(known_->of_model);
-    fit->slope = line_through(all_scores, all_speeds).slope;
-    fit->weights = prior;
-    if (!basis.empty()) {
-      const double lambda = likeliest_lambda(basis, prior);
-      fit->weights = ridge_weights(basis, prior, lambda);
-      const double share = share_of_regression(basis, prior, fit->weights, lambda, fit->slope / unit);
-      for (double& weight : fit->weights) weight *= share;
-      fit->weights.back() += (1 - share) * fit->slope / unit;
-    }
-    fit->weights.back() *= unit;
-    // Both about their means over the support.
-    double known_sum = 0, unknown_sum = 0, known_count = 0, count = 0;
-    for (const Examples& group : groups) {
-      const std::vector<float> now = fit->model->score(group.features).mean;
-      const base::Matrix speeds = known_->speeds(group.features);
-      const std::vector<char> has = known_->has(group.features);
-      for (std::size_t p = 0; p < now.size(); ++p) {
-        unknown_sum += fit->slope * double(now[p]), ++count;
-        if (has[p] != 0) known_sum += weighted(*fit, speeds.row(std::int64_t(p)), now[p]), ++known_count;
-      }
-    }
-    fit->offset = -unknown_sum / count;
-    fit->known_offset = known_count > 0 ? -known_sum / known_count : 0;
+    fit_weights(groups, *fit);
+    fit_offsets(groups, *fit);
     return std::make_unique<KnownRowsModel>(model_, known_, unknown_, std::move(fit));
   }
 
@@ -416,6 +366,64 @@ class KnownRowsModel final : public CostModel {
       }
     }
     return scores;
+  }
+
+  // The regression on what sources measured of the rows and on what the model says of rows that it has not seen.
+  void fit_weights(const std::vector<Examples>& groups, Fit& fit) const {
+    const std::vector<std::vector<double>> scores = left_out_scores(groups);
+    // The model's scores in the unit of speeds.
+    const double unit = spread_ratio(groups, scores);
+    std::vector<BasisGroup> basis;
+    std::vector<double> all_scores, all_speeds;
+    const auto sources = std::int64_t(known_->sources.size());
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const base::Matrix speeds = known_->speeds(groups[g].features);
+      const std::vector<char> has = known_->has(groups[g].features);
+      BasisGroup own{base::Matrix(0, sources + 1), {}};
+      std::vector<double> labels = groups[g].log_seconds, own_scores = scores[g];
+      for (double& label : labels) label = -label;
+      centre(labels), centre(own_scores);
+      all_scores.insert(all_scores.end(), own_scores.begin(), own_scores.end());
+      all_speeds.insert(all_speeds.end(), labels.begin(), labels.end());
+      for (std::int64_t p = 0; p < speeds.rows; ++p) {
+        if (has[std::size_t(p)] == 0) continue;
+        const std::vector<float> row = filled(speeds.row(p));
+        own.basis.values.insert(own.basis.values.end(), row.begin(), row.end());
+        own.basis.values.push_back(float(unit * scores[g][std::size_t(p)]));
+        own.log_seconds.push_back(groups[g].log_seconds[std::size_t(p)]);
+        ++own.basis.rows;
+      }
+      if (own.basis.rows > 1) basis.push_back(std::move(own));
+    }
+    std::vector<double> prior = shares();
+    for (double& share : prior) share *= 1 - known_->of_model;
+    prior.push_back(known_->of_model);
+    fit.slope = line_through(all_scores, all_speeds).slope;
+    fit.weights = prior;
+    if (!basis.empty()) {
+      const double lambda = likeliest_lambda(basis, prior);
+      fit.weights = ridge_weights(basis, prior, lambda);
+      const double share = share_of_regression(basis, prior, fit.weights, lambda, fit.slope / unit);
+      for (double& weight : fit.weights) weight *= share;
+      fit.weights.back() += (1 - share) * fit.slope / unit;
+    }
+    fit.weights.back() *= unit;
+  }
+
+  // The scales of known and unknown rows, about their means over the support.
+  void fit_offsets(const std::vector<Examples>& groups, Fit& fit) const {
+    double known_sum = 0, unknown_sum = 0, known_count = 0, count = 0;
+    for (const Examples& group : groups) {
+      const std::vector<float> now = fit.model->score(group.features).mean;
+      const base::Matrix speeds = known_->speeds(group.features);
+      const std::vector<char> has = known_->has(group.features);
+      for (std::size_t p = 0; p < now.size(); ++p) {
+        unknown_sum += fit.slope * double(now[p]), ++count;
+        if (has[p] != 0) known_sum += weighted(fit, speeds.row(std::int64_t(p)), now[p]), ++known_count;
+      }
+    }
+    fit.offset = -unknown_sum / count;
+    fit.known_offset = known_count > 0 ? -known_sum / known_count : 0;
   }
 
   // For each row of the support, the score of the model adapted to the other folds, about that model's mean: what it

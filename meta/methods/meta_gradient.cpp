@@ -120,6 +120,28 @@ class MetaGradientLearner final : public Learner {
  private:
   static Loss loss_of(const LearnerSettings& settings) { return settings.loss.value_or(Loss::squared); }
 
+  // The largest curvature of the tasks of a first step, which bounds the rates.
+  double most_curved(const Network& network, const std::vector<float>& theta,
+                     const std::vector<PlatformGroups>& platforms, const LearnerSettings& settings,
+                     const std::string& name) const {
+    double curvature = 0;
+    for (std::int64_t t = 0; t < meta_.tasks_per_step; ++t) {
+      base::Stream stream(settings.seed, name + ", curvature", std::uint64_t(t));
+      const auto task = batches_of(loss_of(settings), draw_episode(platforms, shots_of_step(0), stream));
+      curvature = std::max(curvature, curvature_of(network, meta_.adapts, theta, task.support));
+    }
+    return curvature;
+  }
+
+  // An episode of a platform, or of a synthetic one half of the time if there are any.
+  Episode<Batch<float>> drawn(const std::vector<PlatformGroups>& platforms, const SyntheticPlatforms& synthetic,
+                              std::int64_t step, const LearnerSettings& settings, base::Stream& stream) const {
+    std::vector<PreparedGroup> mixed;
+    if (!synthetic.empty() && stream.below(2) == 0) mixed = synthetic.draw(stream);
+    return batches_of(loss_of(settings),
+                      draw_episode(mixed.empty() ? platforms : by_platform(mixed), shots_of_step(step), stream));
+  }
+
   // Training with heads, then outer steps; both shortened by `share`. plain: the network without its context, whose
   // parameters come before the plain one's; start: they are those of the context at first.
   Trained meta_train(const NetworkShape& plain, const Network& network, const std::vector<float>& start,
@@ -132,17 +154,12 @@ class MetaGradientLearner final : public Learner {
     HeadsSettings heads;
     heads.batches.loss = loss_of(settings);
     heads.batches.steps = ((settings.steps > 0 ? settings.steps : heads_steps(groups)) + share - 1) / share;
-    const std::vector<float> warm = train_platform_heads(plain, settings.seed, groups, heads,
-                                                         shared_stage_of(settings, name + ", heads", monitor));
+    const std::vector<float> warm =
+        train_platform_heads(plain, settings.seed, groups, heads, shared_stage_of(settings, name + ", heads", monitor));
     std::copy(warm.begin(), warm.end(), out.theta.end() - std::ptrdiff_t(warm.size()));
 
-    double curvature = 0;
-    for (std::int64_t t = 0; t < meta_.tasks_per_step; ++t) {
-      base::Stream stream(settings.seed, name + ", curvature", std::uint64_t(t));
-      const auto task = batches_of(loss_of(settings), draw_episode(platforms, shots_of_step(0), stream));
-      curvature = std::max(curvature, curvature_of(network, meta_.adapts, out.theta, task.support));
-    }
     std::vector<float>& rates = out.rates.values;
+    const double curvature = most_curved(network, out.theta, platforms, settings, name);
     for (float& rate : rates) rate = std::min(rate, float(1 / std::max(curvature, 1e-6)));
     const ByRates learns_rates = meta_.rates == LearnedRates::none ? ByRates::no : ByRates::yes;
     Adam adam(out.theta.size()), rates_adam(rates.size());
@@ -157,11 +174,7 @@ class MetaGradientLearner final : public Learner {
       std::vector<float> mean =
           base::summed(team_of(settings), meta_.tasks_per_step, settings.threads, [&](std::int64_t t) {
             base::Stream stream(settings.seed, name, std::uint64_t(step * meta_.tasks_per_step + t));
-            std::vector<PreparedGroup> mixed;
-            if (!synthetic.empty() && stream.below(2) == 0) mixed = synthetic.draw(stream);
-            const Episode<Batch<float>> task =
-                batches_of(loss_of(settings),
-                           draw_episode(mixed.empty() ? platforms : by_platform(mixed), shots_of_step(step), stream));
+            const Episode<Batch<float>> task = drawn(platforms, synthetic, step, settings, stream);
             MetaGradient<float> part = meta_gradient<float>(network, rule, out.rates, out.theta, task.support,
                                                             task.query, step_weights, learns_rates);
             part.theta.insert(part.theta.end(), part.rates.begin(), part.rates.end());

@@ -48,69 +48,75 @@ Method through_adaptation(std::string name, std::string description, const MetaS
       .continues = true};
 }
 
-}  // namespace
+// One model for each source, networks or forests; adapts by what it learns of their scores.
+Method of_source_models(std::string name, std::string description, std::unique_ptr<Learner> (*make)(), std::string kind,
+                        std::unique_ptr<CostModel> (*read)(const base::Arrays& state)) {
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .make = plain(make),
+          .kind = std::move(kind),
+          .read = read,
+          .made_of = MadeOf::either,
+          .continues = true};
+}
 
-const std::vector<Method>& methods() {
-  static const std::vector<Method> table = {
-      {.name = "scratch",
-       .description = "knows nothing before the target's support; then kernel ridge on it alone",
-       .make = plain(make_scratch_learner),
-       .kind = "scratch",
-       .read = scratch_model_from,
-       .made_of = MadeOf::neither,
-       .informed = false,
-       .with_trees = "gbt-scratch"},
-      {.name = "pooled",
-       .description = "one network, trained with a head for each platform; adapts by fine-tuning",
-       .make = plain(make_pooled_learner),
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true,
-       .with_trees = "gbt",
-       .uses = {{"zero-shot", false}, {"finetune"}}},
-      {.name = "pooled-head",
-       .description = "the same; fine-tunes the last layer only",
-       .make = plain(make_pooled_head_learner),
-       .kind = "network",
-       .read = network_model_from,
-       .continues = true,
-       .uses = {{"finetune-head"}}},
-      {.name = "nearest",
-       .description = "one network or forest per platform; adapts by choosing the one that ranks the support best",
-       .make = plain(make_nearest_learner),
-       .kind = "nearest",
-       .read = nearest_model_from,
-       .made_of = MadeOf::either,
-       .continues = true},
-      {.name = "ridge",
-       .description = "one network or forest per platform; adapts by ridge regression on their scores",
-       .make = plain(make_ridge_learner),
-       .kind = "ridge",
-       .read = ridge_model_from,
-       .made_of = MadeOf::either,
-       .continues = true},
-      {.name = "bayes-ridge",
-       .description = "the same with the shrinkage of most evidence for each support",
-       .make = plain(make_bayes_ridge_learner),
-       .kind = "bayes-ridge",
-       .read = bayes_ridge_model_from,
-       .made_of = MadeOf::either,
-       .continues = true},
-      {.name = "residual",
-       .description =
-           "one network or forest per platform; adapts by kernel ridge on features, or leaves, and their scores",
-       .make = plain(make_residual_learner),
-       .kind = "residual",
-       .read = residual_model_from,
-       .made_of = MadeOf::either,
-       .continues = true},
-      {.name = "adaptive",
-       .description = "residual, a fine-tuned network, or scratch: what the support says",
-       .make = plain(make_adaptive_learner),
-       .kind = "chosen",
-       .read = chosen_model_from,
-       .made_of = MadeOf::either,
-       .continues = true},
+// An embedding, which either continues or needs support before it says anything.
+Method embedding(std::string name, std::string description, std::unique_ptr<Learner> (*make)(), bool continues) {
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .make = plain(make),
+          .kind = "embedding",
+          .read = embedding_model_from,
+          .informed = continues,
+          .continues = continues};
+}
+
+std::vector<Method> scratch_and_pooled() {
+  return {{.name = "scratch",
+           .description = "knows nothing before the target's support; then kernel ridge on it alone",
+           .make = plain(make_scratch_learner),
+           .kind = "scratch",
+           .read = scratch_model_from,
+           .made_of = MadeOf::neither,
+           .informed = false,
+           .with_trees = "gbt-scratch"},
+          {.name = "pooled",
+           .description = "one network, trained with a head for each platform; adapts by fine-tuning",
+           .make = plain(make_pooled_learner),
+           .kind = "network",
+           .read = network_model_from,
+           .continues = true,
+           .with_trees = "gbt",
+           .uses = {{"zero-shot", false}, {"finetune"}}},
+          {.name = "pooled-head",
+           .description = "the same; fine-tunes the last layer only",
+           .make = plain(make_pooled_head_learner),
+           .kind = "network",
+           .read = network_model_from,
+           .continues = true,
+           .uses = {{"finetune-head"}}}};
+}
+
+std::vector<Method> of_many_models() {
+  return {
+      of_source_models("nearest",
+                       "one network or forest per platform; adapts by choosing the one that ranks the support best",
+                       make_nearest_learner, "nearest", nearest_model_from),
+      of_source_models("ridge", "one network or forest per platform; adapts by ridge regression on their scores",
+                       make_ridge_learner, "ridge", ridge_model_from),
+      of_source_models("bayes-ridge", "the same with the shrinkage of most evidence for each support",
+                       make_bayes_ridge_learner, "bayes-ridge", bayes_ridge_model_from),
+      of_source_models(
+          "residual",
+          "one network or forest per platform; adapts by kernel ridge on features, or leaves, and their scores",
+          make_residual_learner, "residual", residual_model_from),
+      of_source_models("adaptive", "residual, a fine-tuned network, or scratch: what the support says",
+                       make_adaptive_learner, "chosen", chosen_model_from),
+  };
+}
+
+std::vector<Method> meta_trained() {
+  return {
       through_adaptation("maml", "a network meta-trained through its adaptation, exact second order", {}),
       through_adaptation("fomaml", "the same to first order", {.rule = OuterRule::first_order}),
       through_adaptation("reptile", "a network moved towards its adapted versions",
@@ -126,68 +132,66 @@ const std::vector<Method>& methods() {
           {.adapts = Adapts::context, .rates = LearnedRates::per_step_and_block, .inner_rate = 1.0}),
       through_adaptation("hyper", "MAML that adapts the code of a linear hypernetwork",
                          {.adapts = Adapts::code, .rates = LearnedRates::per_step_and_block}),
-      {.name = "r2d2",
-       .description = "an embedding trained through the ridge regression that adapts its head",
-       .make = plain(make_r2d2_learner),
-       .kind = "embedding",
-       .read = embedding_model_from,
-       .continues = true},
-      {.name = "matching",
-       .description = "an embedding trained through a kernel smoother of the support",
-       .make = plain(make_matching_learner),
-       .kind = "embedding",
-       .read = embedding_model_from,
-       .informed = false},
-      {.name = "proto",
-       .description = "an embedding trained through the means of the support's fast, middle and slow programs",
-       .make = plain(make_proto_learner),
-       .kind = "embedding",
-       .read = embedding_model_from,
-       .informed = false},
-      {.name = "latent",
-       .description =
-           "one embedding with a head a platform; adapts by Bayesian regression from the heads' distribution",
-       .make = plain(make_latent_learner),
-       .kind = "embedding",
-       .read = embedding_model_from,
-       .continues = true},
-      {.name = "gbt",
-       .description = "boosted trees on all platforms alike; adapts by further trees",
-       .make = make_gbt_learner,
-       .settings = tree_settings(),
-       .kind = "gbt",
-       .read = forest_model_from,
-       .made_of = MadeOf::trees,
-       .uses = {{"gbt"}, {"gbt-zero-shot", false}}},
-      {.name = "gbt-scratch",
-       .description = "boosted trees on the target's support alone",
-       .make = plain(make_gbt_scratch_learner),
-       .kind = "gbt",
-       .read = forest_model_from,
-       .made_of = MadeOf::trees,
-       .informed = false},
-      {.name = "network-scratch",
-       .description = "one network trained on the target's support alone, from new parameters",
-       .make = plain(make_network_scratch_learner),
-       .kind = "network-scratch",
-       .read = network_scratch_model_from,
-       .informed = false},
-      {.name = "analytic",
-       .description = "the pre-defined roofline of the encoding analytic; learns nothing",
-       .make = plain(make_analytic_learner),
-       .kind = "column",
-       .read = column_model_from,
-       .made_of = MadeOf::neither,
-       .uses = {{"analytic", false}}},
-      {.name = "random",
-       .description = "scores that mean nothing: the floor of every table",
-       .make = plain(make_random_learner),
-       .kind = "random",
-       .read = random_model_from,
-       .made_of = MadeOf::neither,
-       .informed = false,
-       .uses = {{"random", false}}},
+      embedding("r2d2", "an embedding trained through the ridge regression that adapts its head", make_r2d2_learner,
+                true),
+      embedding("matching", "an embedding trained through a kernel smoother of the support", make_matching_learner,
+                false),
+      embedding("proto", "an embedding trained through the means of the support's fast, middle and slow programs",
+                make_proto_learner, false),
+      embedding("latent",
+                "one embedding with a head a platform; adapts by Bayesian regression from the heads' distribution",
+                make_latent_learner, true),
   };
+}
+
+std::vector<Method> trees_and_references() {
+  return {{.name = "gbt",
+           .description = "boosted trees on all platforms alike; adapts by further trees",
+           .make = make_gbt_learner,
+           .settings = tree_settings(),
+           .kind = "gbt",
+           .read = forest_model_from,
+           .made_of = MadeOf::trees,
+           .uses = {{"gbt"}, {"gbt-zero-shot", false}}},
+          {.name = "gbt-scratch",
+           .description = "boosted trees on the target's support alone",
+           .make = plain(make_gbt_scratch_learner),
+           .kind = "gbt",
+           .read = forest_model_from,
+           .made_of = MadeOf::trees,
+           .informed = false},
+          {.name = "network-scratch",
+           .description = "one network trained on the target's support alone, from new parameters",
+           .make = plain(make_network_scratch_learner),
+           .kind = "network-scratch",
+           .read = network_scratch_model_from,
+           .informed = false},
+          {.name = "analytic",
+           .description = "the pre-defined roofline of the encoding analytic; learns nothing",
+           .make = plain(make_analytic_learner),
+           .kind = "column",
+           .read = column_model_from,
+           .made_of = MadeOf::neither,
+           .uses = {{"analytic", false}}},
+          {.name = "random",
+           .description = "scores that mean nothing: the floor of every table",
+           .make = plain(make_random_learner),
+           .kind = "random",
+           .read = random_model_from,
+           .made_of = MadeOf::neither,
+           .informed = false,
+           .uses = {{"random", false}}}};
+}
+
+}  // namespace
+
+const std::vector<Method>& methods() {
+  static const std::vector<Method> table = [] {
+    std::vector<Method> all;
+    for (const auto& family : {scratch_and_pooled(), of_many_models(), meta_trained(), trees_and_references()})
+      all.insert(all.end(), family.begin(), family.end());
+    return all;
+  }();
   return table;
 }
 
@@ -210,13 +214,18 @@ std::unique_ptr<Learner> make_learner(std::string_view learner) {
 }
 
 std::unique_ptr<CostModel> model_from(const std::string& kind, const base::Arrays& state) {
-  if (kind == adapted_kind) return adapted_model_from(state);  // these three are made from models of any method
-  if (kind == ensemble_kind) return ensemble_model_from(state);
-  if (kind == known_rows_kind) return known_rows_model_from(state);
-  if (kind == "frozen") return frozen_model_from(state);
-  if (kind == "global-local") return global_local_model_from(state);
-  std::vector<std::string> names = {std::string(adapted_kind), std::string(ensemble_kind), known_rows_kind, "frozen",
-                                    "global-local"};
+  // Kinds that are made from models of any method.
+  const std::pair<std::string, std::unique_ptr<CostModel> (*)(const base::Arrays&)> made_from_others[] = {
+      {std::string(adapted_kind), adapted_model_from},
+      {std::string(ensemble_kind), ensemble_model_from},
+      {known_rows_kind, known_rows_model_from},
+      {"frozen", frozen_model_from},
+      {"global-local", global_local_model_from}};
+  std::vector<std::string> names;
+  for (const auto& [name, read] : made_from_others) {
+    if (name == kind) return read(state);
+    names.push_back(name);
+  }
   for (const Method& method : methods()) {
     if (method.kind == kind) return method.read(state);
     names.push_back(method.kind);

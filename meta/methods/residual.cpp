@@ -35,6 +35,54 @@ std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base
   return out;
 }
 
+// How well a regression is tried: support sizes, and what share of a source's programs it takes for others.
+constexpr std::array<std::int64_t, 5> tried_shots = {4, 8, 16, 32, 64};
+struct Regime {
+  double permuted;  // share of the programs
+  float probability;
+};
+
+// The mean moments of what regressions on the sources leave over of rows of these groups, by regime and shots.
+std::vector<float> moments_left(const StackingMoments& of_others, const std::vector<const Examples*>& groups,
+                                const std::vector<Regime>& regimes, std::size_t moments, base::Stream& stream,
+                                base::Monitor& monitor) {
+  constexpr std::int64_t draws = 8, query_rows = 100;
+  std::vector<float> out(regimes.size() * tried_shots.size() * moments);
+  for (std::int64_t draw = 0; draw < draws; ++draw) {
+    base::check_stop(monitor);
+    const Examples& group = *groups[std::size_t(stream.below(std::int64_t(groups.size())))];
+    const std::int64_t most = std::min(group.size(), tried_shots.back() + query_rows);
+    std::vector<StackingTrial> trials;  // by regime and shots
+    for (const Regime& regime : regimes) {
+      for (const std::int64_t shot : tried_shots) {
+        const std::int64_t support = std::min(shot, group.size() / 2);
+        const std::int64_t rows = std::min(most, support + query_rows);
+        trials.push_back({support, partly_permuted(rows, regime.permuted, stream)});
+      }
+    }
+    const auto left = of_others.of(chosen(group, stream.choose(group.size(), most)), trials);
+    auto to = out.begin();
+    for (const std::vector<double>& each : left) {
+      for (const double moment : each) *to++ += float(moment / double(draws));
+    }
+  }
+  return out;
+}
+
+// Over those that are not empty; empty if all are.
+std::vector<float> mean_of(const std::vector<std::vector<float>>& all) {
+  float count = 0;
+  std::vector<float> mean;
+  for (const std::vector<float>& each : all) {
+    if (each.empty()) continue;
+    ++count;
+    mean.resize(each.size());
+    for (std::size_t i = 0; i < each.size(); ++i) mean[i] += each[i];
+  }
+  for (float& value : mean) value /= count;
+  return mean;
+}
+
 // The residuals of residual's regressions on the sources, each of which takes the role of the target in turn, with rows
 // of one workload: the hardest case, and that of a search. In four regimes: sources that take each program for what it
 // is, and such that take a quarter, a half or all programs for others. The only source there is cannot tell what an
@@ -43,12 +91,6 @@ std::vector<std::int64_t> partly_permuted(std::int64_t count, double share, base
 using TrunksWithout = std::map<std::string, std::shared_ptr<const Trunk>>;
 StackingPrior stacking_prior(const SourceBasis& basis, const TrunksWithout& trunks, float trunk_share,
                              const TaskSet& tasks, const LearnerSettings& settings, base::Monitor& monitor) {
-  constexpr std::array<std::int64_t, 5> shots = {4, 8, 16, 32, 64};
-  constexpr std::int64_t draws = 8, query_rows = 100;
-  struct Regime {
-    double permuted;  // share of the programs
-    float probability;
-  };
   constexpr std::array<Regime, 4> all = {{{0, 0.8f}, {0.25, 0.1f}, {0.5, 0.05f}, {1, 0.05f}}};
   const auto sources = std::int64_t(basis.sources.size());
   const std::vector<Regime> regimes(all.begin() + (sources < 2 ? 1 : 0), all.end());
@@ -59,50 +101,22 @@ StackingPrior stacking_prior(const SourceBasis& basis, const TrunksWithout& trun
     std::vector<const Examples*> groups;
     for (const Examples& group : tasks.groups) {
       if (basis.counts(std::size_t(target)) && group.platform == basis.sources[std::size_t(target)].platform &&
-          group.size() >= 2 * shots.front())
+          group.size() >= 2 * tried_shots.front())
         groups.push_back(&group);
     }
-    std::vector<float> out;
-    if (groups.empty()) return out;
-    out.resize(regimes.size() * shots.size() * std::size_t(moments));
+    if (groups.empty()) return std::vector<float>();
     std::optional<SharedTrunk> trunk;
     if (!trunks.empty()) trunk = SharedTrunk{*trunks.at(basis.sources[std::size_t(target)].platform), trunk_share};
     const StackingMoments of_others(sources < 2 ? basis : without(basis, std::size_t(target)), std::move(trunk));
     base::Stream stream(settings.seed, "regression trials", std::uint64_t(target));
-    for (std::int64_t draw = 0; draw < draws; ++draw) {
-      base::check_stop(shared);
-      const Examples& group = *groups[std::size_t(stream.below(std::int64_t(groups.size())))];
-      const std::int64_t most = std::min(group.size(), shots.back() + query_rows);
-      std::vector<StackingTrial> trials;  // by regime and shots
-      for (const Regime& regime : regimes) {
-        for (const std::int64_t shot : shots) {
-          const std::int64_t support = std::min(shot, group.size() / 2);
-          const std::int64_t rows = std::min(most, support + query_rows);
-          trials.push_back({support, partly_permuted(rows, regime.permuted, stream)});
-        }
-      }
-      const auto left = of_others.of(chosen(group, stream.choose(group.size(), most)), trials);
-      auto to = out.begin();
-      for (const std::vector<double>& each : left) {
-        for (const double moment : each) *to++ += float(moment / double(draws));
-      }
-    }
-    return out;
+    return moments_left(of_others, groups, regimes, std::size_t(moments), stream, shared);
   });
-  StackingPrior prior;
-  float told = 0;
-  std::vector<float> mean;
-  for (const std::vector<float>& each : learnt) {
-    if (each.empty()) continue;
-    ++told;
-    mean.resize(each.size());
-    for (std::size_t i = 0; i < each.size(); ++i) mean[i] += each[i];
-  }
+  const std::vector<float> mean = mean_of(learnt);
   if (mean.empty()) return {};
-  prior.rows.assign(shots.begin(), shots.end());
+  StackingPrior prior;
+  prior.rows.assign(tried_shots.begin(), tried_shots.end());
   prior.regressions = stacking_regressions(basis, !trunks.empty());
-  const auto each = std::ptrdiff_t(shots.size()) * moments;
-  for (float& moment : mean) moment /= told;
+  const auto each = std::ptrdiff_t(tried_shots.size()) * moments;
   for (std::size_t r = 0; r < regimes.size(); ++r) {
     const auto first = mean.begin() + std::ptrdiff_t(r) * each;
     prior.regimes.push_back({regimes[r].probability, {first, first + each}});

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cassert>
 #include <cstring>
+#include <span>
 
 #include "meta/networks/numbers.h"
 
@@ -35,15 +36,21 @@ void hash_rows(std::span<const T> x, std::int64_t rows, std::int64_t columns, st
   });
 }
 
-}  // namespace
+// The children of every row, offset by program.
+struct Children {
+  std::vector<std::int64_t> begins;  // by row, and the end
+  std::vector<std::int32_t> rows;
 
+  std::span<const std::int32_t> of(std::int64_t row) const {
+    return {rows.data() + begins[row], std::size_t(begins[row + 1] - begins[row])};
+  }
+};
+
+// Parents are in front of their children, so a count and one pass suffice.
 template <class T>
-PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal) {
+Children children_of(const Inputs<T>& programs) {
   const std::int64_t rows = programs.rows();
-  assert(std::int64_t(programs.parents.size()) == rows);
-  // Children of the rows, offset by program: parents are in front of their children, so a count and one pass suffice.
-  std::vector<std::int64_t> begins(std::size_t(rows) + 1, 0);
-  std::vector<std::int32_t> below(static_cast<std::size_t>(rows));
+  Children out{std::vector<std::int64_t>(std::size_t(rows) + 1, 0), std::vector<std::int32_t>(std::size_t(rows))};
   std::vector<std::int64_t> parent(static_cast<std::size_t>(rows));
   for (std::int64_t p = 0; p < programs.programs(); ++p) {
     const std::int64_t first = programs.begins[p];
@@ -51,18 +58,30 @@ PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equ
       const std::int32_t up = programs.parents[r];
       assert(up < r - first);
       parent[r] = up < 0 ? -1 : first + up;
-      if (up >= 0) ++begins[parent[r] + 1];
+      if (up >= 0) ++out.begins[parent[r] + 1];
     }
   }
-  for (std::int64_t r = 0; r < rows; ++r) begins[r + 1] += begins[r];
-  std::vector<std::int64_t> next(begins.begin(), begins.end() - 1);
+  for (std::int64_t r = 0; r < rows; ++r) out.begins[r + 1] += out.begins[r];
+  std::vector<std::int64_t> next(out.begins.begin(), out.begins.end() - 1);
   for (std::int64_t r = 0; r < rows; ++r) {
-    if (parent[r] >= 0) below[next[parent[r]]++] = std::int32_t(r);
+    if (parent[r] >= 0) out.rows[next[parent[r]]++] = std::int32_t(r);
   }
+  return out;
+}
 
-  // From the leaves up: the row that represents this one, and its height. `same` maps rows to the first of their
-  // equals.
-  std::vector<std::int32_t> same(static_cast<std::size_t>(rows)), height(std::size_t(rows), 0);
+// The row that represents each (the first met of its equals, or itself), and the heights of those.
+struct Representatives {
+  std::vector<std::int32_t> same, height;
+  std::vector<std::int64_t> counts;  // of representatives, by height
+};
+
+// From the leaves up.
+template <class T>
+Representatives representatives_of(const Inputs<T>& programs, std::int64_t columns, const Children& children,
+                                   bool share_equal) {
+  const std::int64_t rows = programs.rows();
+  Representatives out{
+      std::vector<std::int32_t>(std::size_t(rows)), std::vector<std::int32_t>(std::size_t(rows), 0), {}};
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(rows));
   std::vector<std::int32_t> table;
   std::size_t mask = 0;
@@ -72,37 +91,44 @@ PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equ
     mask = table.size() - 1;
   }
   const auto equal = [&](std::int64_t a, std::int64_t b) {
-    const std::int64_t count = begins[a + 1] - begins[a];
-    if (count != begins[b + 1] - begins[b]) return false;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (same[below[begins[a] + i]] != same[below[begins[b] + i]]) return false;
-    }
-    return std::memcmp(programs.x.data() + a * columns, programs.x.data() + b * columns,
+    const std::span<const std::int32_t> below_a = children.of(a), below_b = children.of(b);
+    return std::equal(below_a.begin(), below_a.end(), below_b.begin(), below_b.end(),
+                      [&](std::int32_t x, std::int32_t y) { return out.same[x] == out.same[y]; }) &&
+           std::memcmp(programs.x.data() + a * columns, programs.x.data() + b * columns,
                        sizeof(T) * std::size_t(columns)) == 0;
   };
-  std::vector<std::int64_t> counts;
   for (std::int64_t r = rows; r-- > 0;) {
     std::uint64_t hash = hashes[r];
-    for (std::int64_t i = begins[r]; i < begins[r + 1]; ++i) {
-      height[r] = std::max(height[r], height[below[i]] + 1);
-      hash = std::rotl((hash ^ std::uint64_t(same[below[i]] + 1)) * 0x94d049bb133111ebull, 27);
+    for (const std::int32_t child : children.of(r)) {
+      out.height[r] = std::max(out.height[r], out.height[child] + 1);
+      hash = std::rotl((hash ^ std::uint64_t(out.same[child] + 1)) * 0x94d049bb133111ebull, 27);
     }
-    same[r] = std::int32_t(r);
+    out.same[r] = std::int32_t(r);
     if (share_equal) {
       hash ^= hash >> 32;
       std::size_t slot = std::size_t(hash) & mask;
       while (table[slot] >= 0 && !(hashes[table[slot]] == hash && equal(r, table[slot]))) slot = (slot + 1) & mask;
       if (table[slot] >= 0) {
-        same[r] = table[slot];
+        out.same[r] = table[slot];
         continue;
       }
       table[slot] = std::int32_t(r);
       hashes[r] = hash;  // from here on including its children
     }
-    counts.resize(std::max(counts.size(), std::size_t(height[r]) + 1));
-    ++counts[height[r]];
+    out.counts.resize(std::max(out.counts.size(), std::size_t(out.height[r]) + 1));
+    ++out.counts[out.height[r]];
   }
+  return out;
+}
 
+}  // namespace
+
+template <class T>
+PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equal) {
+  const std::int64_t rows = programs.rows();
+  assert(std::int64_t(programs.parents.size()) == rows);
+  const Children children = children_of(programs);
+  const auto [same, height, counts] = representatives_of(programs, columns, children, share_equal);
   PackedTrees packed;
   packed.levels.assign(counts.size() + 1, 0);
   for (std::size_t h = 0; h < counts.size(); ++h) packed.levels[h + 1] = packed.levels[h] + counts[h];
@@ -119,7 +145,7 @@ PackedTrees pack(const Inputs<T>& programs, std::int64_t columns, bool share_equ
   packed.child_begins.reserve(packed.rows.size() + 1);
   packed.child_begins.push_back(0);
   for (const std::int64_t r : packed.rows) {
-    for (std::int64_t i = begins[r]; i < begins[r + 1]; ++i) packed.children.push_back(packed.node_of_row[below[i]]);
+    for (const std::int32_t child : children.of(r)) packed.children.push_back(packed.node_of_row[child]);
     packed.child_begins.push_back(std::int64_t(packed.children.size()));
   }
   return packed;

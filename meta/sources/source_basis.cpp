@@ -244,11 +244,10 @@ void put(const SourceBasis& basis, base::Arrays& arrays) {
   if (grown) put_integers(arrays, "settled_trees", settled);
 }
 
-SourceBasis basis_from(const base::Arrays& arrays) {
-  SourceBasis basis;
-  basis.normalisation = normalisation_from(arrays);
-  basis.shape = scoring_shape_from(arrays, basis.normalisation.features());
-  const std::vector<std::string_view> platforms = base::split(attribute_of(arrays, "platforms"), '\n');
+namespace {
+
+// The sources of the platforms, as they were trained.
+void read_sources(const base::Arrays& arrays, const std::vector<std::string_view>& platforms, SourceBasis& basis) {
   const bool of_trees = arrays.attributes.contains("source_trees");
   const DecisionForest all = of_trees ? forest_from(arrays) : DecisionForest{};
   std::vector<std::int64_t> ends;  // of each platform's trees
@@ -279,6 +278,10 @@ SourceBasis basis_from(const base::Arrays& arrays) {
       add(basis, source, values_of(arrays, fmt::format("theta/{}", s), parameter_count(basis.shape)));
     }
   }
+}
+
+// What was found out of them afterwards, as far as it is there.
+void read_findings(const base::Arrays& arrays, SourceBasis& basis) {
   if (arrays.arrays.contains("source_weights")) {
     const std::vector<float>& weights = values_of(arrays, "source_weights", std::int64_t(basis.sources.size()));
     for (std::size_t s = 0; s < weights.size(); ++s) {
@@ -286,7 +289,7 @@ SourceBasis basis_from(const base::Arrays& arrays) {
       basis.sources[s].weight = weights[s];
     }
   }
-  if (of_trees && arrays.attributes.contains("settled_trees")) {
+  if (arrays.attributes.contains("source_trees") && arrays.attributes.contains("settled_trees")) {
     const std::vector<std::int64_t> settled = integers_of(arrays, "settled_trees", 0);
     if (settled.size() != basis.sources.size())
       throw base::UserError("attribute 'settled_trees': not of these platforms");
@@ -296,13 +299,24 @@ SourceBasis basis_from(const base::Arrays& arrays) {
       if (settled[s] < basis.forests[s].trees()) basis.sources[s].settled_trees = settled[s];
     }
   }
-  if (basis.sources.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
   if (arrays.attributes.contains("doubted_sources")) {
     for (const std::int64_t s : integers_of(arrays, "doubted_sources", 0)) {
       if (s >= std::int64_t(basis.sources.size())) throw base::UserError("attribute 'doubted_sources': no such source");
       basis.sources[std::size_t(s)].doubted = true;
     }
   }
+}
+
+}  // namespace
+
+SourceBasis basis_from(const base::Arrays& arrays) {
+  SourceBasis basis;
+  basis.normalisation = normalisation_from(arrays);
+  basis.shape = scoring_shape_from(arrays, basis.normalisation.features());
+  const std::vector<std::string_view> platforms = base::split(attribute_of(arrays, "platforms"), '\n');
+  read_sources(arrays, platforms, basis);
+  if (basis.sources.size() != platforms.size()) throw base::UserError("attribute 'platforms': one is named twice");
+  read_findings(arrays, basis);
   return basis;
 }
 

@@ -150,42 +150,28 @@ std::int64_t scaled(std::int64_t trials, double scale) {
   return std::max<std::int64_t>(1, std::llround(double(trials) * scale));
 }
 
-}  // namespace
+Experiment::Kind kind_from(const base::Document& name) {
+  constexpr std::pair<std::string_view, Experiment::Kind> kinds[] = {{"search", Experiment::Kind::search},
+                                                                     {"layers", Experiment::Kind::layers},
+                                                                     {"peers", Experiment::Kind::peers},
+                                                                     {"evaluate", Experiment::Kind::evaluate}};
+  for (const auto& [known, kind] : kinds)
+    if (known == name.as_string()) return kind;
+  refuse(name, fmt::format("'{}' is neither search, layers, evaluate nor peers", name.as_string()));
+}
 
-Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
-  const std::filesystem::path file = folder / "experiment.yaml";
-  base::Document document = base::parse_yaml(base::read_file(file), file.string());
-  document.only_keys({"id",        "title",      "question", "published", "source", "protocol", "kind",
-                      "platforms", "workloads",  "models",   "methods",   "seeds",  "again",    "counts",
-                      "data",      "evaluation", "search",   "baselines", "claims", "quick"});
-  double scale = 1;
-  if (quick && document.find("quick") != nullptr) {
-    const base::Document small = document.at("quick");
-    small.only_keys({"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation",
-                     "search", "trials"});
-    scale = number_at(small, "trials", 1);
-    document = overlaid(document, small);
-  }
-  Experiment experiment;
-  experiment.quick = quick;
-  const std::filesystem::path plain = std::filesystem::absolute(folder).lexically_normal();
-  experiment.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+// What a page shows of it.
+void read_texts(const base::Document& document, Experiment& experiment) {
   experiment.id = document.at("id").as_string();
   experiment.title = document.at("title").as_string();
   experiment.question = document.at("question").as_string();
   experiment.published = text_at(document, "published");
   experiment.source = text_at(document, "source");
   experiment.protocol = text_at(document, "protocol");
-  const std::string& kind = document.at("kind").as_string();
-  if (kind != "search" && kind != "layers" && kind != "evaluate" && kind != "peers")
-    refuse(document.at("kind"), fmt::format("'{}' is neither search, layers, evaluate nor peers", kind));
-  experiment.kind = kind == "search"   ? Experiment::Kind::search
-                    : kind == "layers" ? Experiment::Kind::layers
-                    : kind == "peers"  ? Experiment::Kind::peers
-                                       : Experiment::Kind::evaluate;
-  experiment.seeds = integer_from(document, "seeds", 1, 1);
-  experiment.again = integer_from(document, "again", 0, 0);
-  const bool searches = experiment.kind != Experiment::Kind::evaluate;
+}
+
+// Platforms and workloads, or data, and what is compared on them.
+void read_subjects(const base::Document& document, bool searches, double scale, Experiment& experiment) {
   if (searches) {
     experiment.platforms = texts_at(document, "platforms");
     experiment.workloads = texts_at(document, "workloads");
@@ -206,6 +192,47 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
     experiment.methods.push_back(std::move(method));
   }
   if (experiment.methods.empty()) refuse(document.at("methods"), "no method");
+}
+
+// The hash of all that decides the results.
+std::string definition_of(const base::Document& document, bool searches, double scale) {
+  base::Document decides = base::Document::map();
+  std::vector<std::string_view> keys = {"kind",  "platforms", "workloads",  "models",    "methods", "seeds",
+                                        "again", "data",      "evaluation", "baselines", "search"};
+  if (!searches) keys.push_back("counts");  // of shots; for searches they choose the columns of tables
+  for (const std::string_view key : keys) {
+    if (const base::Document* const value = document.find(key)) decides.set(std::string(key), *value);
+  }
+  decides.set("scale", scale);
+  return base::to_hex(base::hash_bytes(decides.to_json()));
+}
+
+}  // namespace
+
+Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
+  const std::filesystem::path file = folder / "experiment.yaml";
+  base::Document document = base::parse_yaml(base::read_file(file), file.string());
+  document.only_keys({"id",        "title",      "question", "published", "source", "protocol", "kind",
+                      "platforms", "workloads",  "models",   "methods",   "seeds",  "again",    "counts",
+                      "data",      "evaluation", "search",   "baselines", "claims", "quick"});
+  double scale = 1;
+  if (quick && document.find("quick") != nullptr) {
+    const base::Document small = document.at("quick");
+    small.only_keys({"platforms", "workloads", "models", "methods", "seeds", "again", "counts", "data", "evaluation",
+                     "search", "trials"});
+    scale = number_at(small, "trials", 1);
+    document = overlaid(document, small);
+  }
+  Experiment experiment;
+  experiment.quick = quick;
+  const std::filesystem::path plain = std::filesystem::absolute(folder).lexically_normal();
+  experiment.name = (plain.has_filename() ? plain : plain.parent_path()).filename().string();
+  read_texts(document, experiment);
+  experiment.kind = kind_from(document.at("kind"));
+  experiment.seeds = integer_from(document, "seeds", 1, 1);
+  experiment.again = integer_from(document, "again", 0, 0);
+  const bool searches = experiment.kind != Experiment::Kind::evaluate;
+  read_subjects(document, searches, scale, experiment);
   for (const base::Document& count : document.at("counts").as_list())
     experiment.counts.push_back(searches ? scaled(count.as_integer(), scale) : count.as_integer());
   experiment.counts = rising(std::move(experiment.counts));
@@ -220,15 +247,7 @@ Experiment read_experiment(const std::filesystem::path& folder, bool quick) {
     if (searches && made.at > 0) made.at = scaled(made.at, scale);
     if (searches && made.other_at > 0) made.other_at = scaled(made.other_at, scale);
   }
-  base::Document decides = base::Document::map();
-  std::vector<std::string_view> keys = {"kind",  "platforms", "workloads",  "models",    "methods", "seeds",
-                                        "again", "data",      "evaluation", "baselines", "search"};
-  if (!searches) keys.push_back("counts");  // of shots; for searches they choose the columns of tables
-  for (const std::string_view key : keys) {
-    if (const base::Document* const value = document.find(key)) decides.set(std::string(key), *value);
-  }
-  decides.set("scale", scale);
-  experiment.definition = base::to_hex(base::hash_bytes(decides.to_json()));
+  experiment.definition = definition_of(document, searches, scale);
   return experiment;
 }
 

@@ -138,17 +138,88 @@ void check(const CollectRequest& request) {
     throw FieldError("space", "nothing is drawn from it: `programs` are all that is measured");
 }
 
+namespace {
+
+// Whose measurements one call makes, workload by workload.
+class Collection {
+ public:
+  Collection(const CollectRequest& request, const Pool& pool, search::RunDirectory& run, tasks::Measurer& measurer,
+             base::Monitor& monitor)
+      : request_(request), pool_(pool), run_(run), measurer_(measurer), monitor_(monitor) {
+    result_.platform = request.platform.name;
+    result_.source = request.platform.device->source();
+    result_.complete = true;
+  }
+
+  // `monitor`: all ranks' own.
+  CollectResult measured(const std::vector<codegen::Space>& spaces, base::Monitor& monitor) {
+    for (std::size_t w = 0; w < spaces.size() && result_.complete; ++w)
+      measure(request_.workloads[w], spaces[w], w + 1 == spaces.size(), monitor);
+    result_.trials = std::int64_t(run_.journal().trials().size());
+    return std::move(result_);
+  }
+
+ private:
+  void measure(const codegen::Workload& workload, const codegen::Space& space, bool is_last, base::Monitor& monitor) {
+    search::TuningSettings settings = settings_of(request_, workload);
+    std::unique_ptr<search::Explorer> explorer = explorer_of(space, settings);
+    settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
+    SearchSession session(space, {request_.platform, measurer_, run_});
+    session.begin(settings, std::move(explorer));
+    result_.complete = session.run(settings.trials, monitor);
+    const search::Tuning& tuning = session.tuning();
+    // A single workload may be beyond a platform; where nothing was ok before it either, the platform is to blame.
+    if (result_.complete && !tuning.best()) {
+      const std::string why = nothing_ok_text(tuning.trials(), request_.platform, run_folder(request_.out));
+      if (!any_ok_ && (tuning.hopeless() || is_last)) throw base::Failure(why);
+      monitor_.note(fmt::format("{}: {}", workload.text(), why));
+    }
+    any_ok_ = any_ok_ || tuning.best();
+    CollectResult::Row row{workload, tuning.trials(), {}, {}};
+    for (const datasets::Trial& trial : row.trials) {
+      if (trial.measurement.status == datasets::Status::ok)
+        row.seconds.push_back(datasets::seconds_of(trial.measurement));
+    }
+    result_.rows.push_back(std::move(row));
+  }
+
+  // Null: the one that the settings name.
+  std::unique_ptr<search::Explorer> explorer_of(const codegen::Space& space, search::TuningSettings& settings) const {
+    std::unique_ptr<search::Explorer> explorer;
+    if (!request_.programs.empty()) {
+      std::vector<codegen::Candidate> programs = pool_.of(space.workload());
+      const std::int64_t all = std::int64_t(programs.size());
+      settings.trials = request_.samples > 0 ? std::min(request_.samples, all) : all;
+      explorer = std::make_unique<search::Listed>(std::move(programs));
+    }
+    if (request_.evolved > 0) {
+      const search::BreedingSettings breeding{.share = request_.evolved};
+      explorer = std::make_unique<search::Breeding>(space, settings.seed, breeding);
+    }
+    return explorer;
+  }
+
+  const CollectRequest& request_;
+  const Pool& pool_;
+  search::RunDirectory& run_;
+  tasks::Measurer& measurer_;
+  base::Monitor& monitor_;  // this rank's
+  CollectResult result_;
+  bool any_ok_ = false;
+};
+
+}  // namespace
+
 CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Shared& shared, base::Team& team,
                       base::Monitor& own_monitor) {
   check(request);
   const tasks::Platform& platform = request.platform;
   const tasks::MeasureSettings measure = request.timing.settings(0, request.threads);
-  const bool listed = !request.programs.empty();
   std::vector<codegen::Space> spaces;
   for (const codegen::Workload& workload : request.workloads) {
     tasks::require_memory(workload, platform.device->place(), measure);
     spaces.push_back(space_of(request.space, workload, platform.target));
-    if (listed && pool.of(workload).empty())
+    if (!request.programs.empty() && pool.of(workload).empty())
       throw base::UserError(base::shortened(workload.text()), "the datasets hold no measured program of this workload");
   }
   // Refuses an unknown name before there is a folder.
@@ -162,47 +233,7 @@ CollectResult collect(const CollectRequest& request, const Pool& pool, tasks::Sh
   TeamRun team_run(team, run_folder(request.out), identity.document(), context_of(request.command_line), platform.yaml);
   search::RunDirectory& run = team_run.get();
   note_continued(run.path(), std::int64_t(run.journal().trials().size()), own_monitor);
-
-  // A single workload may be beyond a platform; where nothing was ok before it either, the platform is to blame.
-  CollectResult result;
-  result.platform = platform.name;
-  result.source = platform.device->source();
-  result.complete = true;
-  bool any_ok = false;
-  for (std::size_t w = 0; w < spaces.size() && result.complete; ++w) {
-    const codegen::Workload& workload = request.workloads[w];
-    search::TuningSettings settings = settings_of(request, workload);
-    std::unique_ptr<search::Explorer> explorer;
-    if (listed) {
-      std::vector<codegen::Candidate> programs = pool.of(workload);
-      const std::int64_t all = std::int64_t(programs.size());
-      settings.trials = request.samples > 0 ? std::min(request.samples, all) : all;
-      explorer = std::make_unique<search::Listed>(std::move(programs));
-    }
-    settings.batch = int(std::min<std::int64_t>(settings.trials, 64));
-    if (request.evolved > 0) {
-      const search::BreedingSettings breeding{.share = request.evolved};
-      explorer = std::make_unique<search::Breeding>(spaces[w], settings.seed, breeding);
-    }
-    SearchSession session(spaces[w], {platform, *measurer, run});
-    session.begin(settings, std::move(explorer));
-    result.complete = session.run(settings.trials, monitor);
-    const search::Tuning& tuning = session.tuning();
-    if (result.complete && !tuning.best()) {
-      const std::string why = nothing_ok_text(tuning.trials(), platform, run_folder(request.out));
-      const bool is_last = w + 1 == spaces.size();
-      if (!any_ok && (tuning.hopeless() || is_last)) throw base::Failure(why);
-      own_monitor.note(fmt::format("{}: {}", workload.text(), why));
-    }
-    any_ok = any_ok || tuning.best();
-    CollectResult::Row row{workload, tuning.trials(), {}, {}};
-    for (const datasets::Trial& trial : row.trials) {
-      if (trial.measurement.status == datasets::Status::ok)
-        row.seconds.push_back(datasets::seconds_of(trial.measurement));
-    }
-    result.rows.push_back(std::move(row));
-  }
-  result.trials = std::int64_t(run.journal().trials().size());
+  CollectResult result = Collection(request, pool, run, *measurer, own_monitor).measured(spaces, monitor);
   if (!keeps || result.trials == 0) return result;
   for (datasets::Quality& quality : write(request, run)) {
     for (CollectResult::Row& row : result.rows)

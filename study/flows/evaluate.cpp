@@ -383,6 +383,147 @@ EvaluationTable earlier_results(const EvaluateRequest& request, const base::Docu
   return evaluation_table_from(base::parse_json(known, request.out.string()));
 }
 
+// One evaluation by all ranks of a team: what is read at first, and the table that grows by targets.
+class Evaluation {
+ public:
+  Evaluation(const EvaluateRequest& request, base::Team& team, base::Monitor& monitor, const TargetDone& target_done)
+      : request_(request),
+        team_(team),
+        monitor_(monitor),
+        target_done_(target_done),
+        plan_(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
+              request.threads) {
+    for (const std::string& method : all_methods(request)) plan_.check(meta::evaluated_method_named(method).learner);
+    settings_ = settings_of(request, plan_);
+    read();
+    if (const auto platforms = meta::platforms(tasks_); platforms.size() < 2 && !is_in_domain()) {
+      throw base::UserError(
+          base::join(request.data.files, ", "),
+          fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
+    }
+    judged_ = targets_of(request, tasks_);
+    for (const Judged& each : judged_) targets_.push_back(each.target);
+    check(request, targets_, tasks_);
+    table_.request = identity_of(request, plan_);
+    table_.context = context_of(request.command_line);
+    known_ = earlier_results(request, table_.request, team, monitor);
+  }
+
+  EvaluationTable run() {
+    const std::vector<Judged> missing = without_complete();
+    tell();
+    for (std::span<const Judged> left = missing; !left.empty(); tell()) {
+      const std::vector<Piece> pieces = next_pieces(left, request_, team_.size());
+      if (team_.size() == 1) {
+        append(known_, results_of(pieces.front(), monitor_));
+        continue;
+      }
+      const std::vector<std::string> parts =
+          shared_work(team_, std::ssize(pieces), monitor_, [&](std::int64_t p, base::Monitor& its_monitor) {
+            return to_document(results_of(pieces[std::size_t(p)], its_monitor)).to_json();
+          });
+      for (const std::string& part : parts) append(known_, evaluation_table_from(base::parse_json(part, "rows")));
+    }
+    add_statistics();
+    table_.complete = true;
+    if (team_.rank() == 0) store(table_, request_.out);
+    return std::move(table_);
+  }
+
+ private:
+  bool is_in_domain() const { return request_.regime == meta::Regime::in_domain; }
+
+  void read() {
+    base::TeamMonitor monitor(team_, monitor_);  // for what all ranks do equally
+    data_ = request_.data.read(request_.seed, monitor);
+    plan_.fit(data_);
+    settings_.learner = plan_.settings();
+    tasks_ = meta::with_reversed_labels(
+        meta::make_task_set(data_, plan_.encoding(), request_.threads, team_.size() > 1 ? &team_ : nullptr, &monitor),
+        request_.misleading);
+    note_doubts(tasks_, monitor);
+  }
+
+  // Those of an earlier run stay where they are complete.
+  std::vector<Judged> without_complete() {
+    std::vector<Judged> missing;
+    for (const Judged& each : judged_) {
+      if (is_complete(known_, each.target, request_)) continue;
+      std::erase_if(known_.rows, [&](const auto& row) { return row.target == each.target; });
+      std::erase_if(known_.searches, [&](const auto& search) { return search.target == each.target; });
+      missing.push_back(each);
+    }
+    return missing;
+  }
+
+  EvaluationTable results_of(const Piece& piece, base::Monitor& monitor) {
+    meta::EvaluationSettings own = settings_;
+    meta::Priors own_priors;
+    meta::Priors& kept = piece.methods == request_.methods ? priors_ : own_priors;
+    EvaluationTable part;
+    for (const Judged& each : piece.judged) {
+      own.sources = each.sources;
+      if (!piece.searched.empty()) {
+        own.methods = joined(piece.methods, piece.searched);
+        meta::train(tasks_, each.target, own, monitor, kept);
+      }
+      own.methods = piece.methods;
+      std::vector<meta::EvaluationRow> rows;
+      if (!own.methods.empty()) {
+        rows = is_in_domain() ? meta::evaluate_in_domain(tasks_, each.target, own, monitor)
+                              : meta::evaluate(tasks_, each.target, own, monitor, kept);
+      }
+      for (meta::EvaluationRow& row : rows)
+        part.rows.push_back(row_from(std::move(row), tasks_.sources.at(each.target)));
+      if (piece.searched.empty()) continue;
+      Searches searches = searches_of(data_, tasks_, each.target, piece.searched, kept, request_, monitor);
+      std::move(searches.begin(), searches.end(), std::back_inserter(part.searches));
+    }
+    return part;
+  }
+
+  // Stores the table as far as targets are complete, in their order, and tells the caller of each.
+  void tell() {
+    for (; told_ < judged_.size(); ++told_) {
+      const std::string& target = judged_[told_].target;
+      if (!is_complete(known_, target, request_)) return;
+      table_.rows = in_order(known_.rows, std::span(judged_).first(told_ + 1), request_);
+      table_.searches = in_order(known_.searches, std::span(judged_).first(told_ + 1), request_);
+      if (team_.rank() == 0) store(table_, request_.out);
+      if (target_done_) target_done_(table_, target);
+    }
+  }
+
+  void add_statistics() {
+    const Compared compared = compared_in(request_, targets_);
+    const bool has_means = targets_.size() > 1;
+    Rows all = table_.rows;
+    if (has_means) table_.means = means_over_targets(table_.rows, compared, request_.seed);
+    all.insert(all.end(), table_.means.begin(), table_.means.end());
+    table_.differences = differences_to(against_of(request_), all, request_.seed);
+    table_.winners = winners_of(table_.rows, compared);
+    if (!request_.search) return;
+    if (has_means) table_.search_means = search_means_over_targets(table_.searches, targets_, request_.seed);
+    Searches searches = table_.searches;
+    searches.insert(searches.end(), table_.search_means.begin(), table_.search_means.end());
+    table_.search_differences = search_differences_to(search_against_of(request_), searches, request_.seed);
+  }
+
+  const EvaluateRequest& request_;
+  base::Team& team_;
+  base::Monitor& monitor_;
+  const TargetDone& target_done_;
+  ModelPlan plan_;
+  meta::EvaluationSettings settings_;
+  std::vector<datasets::Dataset> data_;
+  meta::TaskSet tasks_;
+  std::vector<Judged> judged_;
+  std::vector<std::string> targets_;
+  EvaluationTable table_, known_;  // as told so far; all rows that there are
+  meta::Priors priors_;            // of whole methods
+  std::size_t told_ = 0;           // targets
+};
+
 }  // namespace
 
 EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor, const TargetDone& target_done) {
@@ -390,113 +531,11 @@ EvaluationTable evaluate(const EvaluateRequest& request, base::Monitor& monitor,
   return evaluate(request, alone, monitor, target_done);
 }
 
-EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base::Monitor& own_monitor,
+EvaluationTable evaluate(const EvaluateRequest& request, base::Team& team, base::Monitor& monitor,
                          const TargetDone& target_done) {
   if (!request.out.empty()) check_output("out", request.out, Writes::text, request.data.files);
   check(request);
-  ModelPlan plan(request.model, meta::evaluated_method_named(request.methods.front()).learner, request.seed,
-                 request.threads);
-  for (const std::string& method : all_methods(request)) plan.check(meta::evaluated_method_named(method).learner);
-  meta::EvaluationSettings settings = settings_of(request, plan);
-
-  base::TeamMonitor monitor(team, own_monitor);  // for what all ranks do equally
-  const std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
-  plan.fit(data);
-  settings.learner = plan.settings();
-  const meta::TaskSet tasks = meta::with_reversed_labels(
-      meta::make_task_set(data, plan.encoding(), request.threads, team.size() > 1 ? &team : nullptr, &monitor),
-      request.misleading);
-  note_doubts(tasks, monitor);
-  const bool in_domain = request.regime == meta::Regime::in_domain;
-  const std::vector<std::string> platforms = meta::platforms(tasks);
-  if (platforms.size() < 2 && !in_domain) {
-    throw base::UserError(
-        base::join(request.data.files, ", "),
-        fmt::format("only platform {}; training needs datasets of at least one other platform", platforms[0]));
-  }
-  const std::vector<Judged> judged = targets_of(request, tasks);
-  std::vector<std::string> targets;
-  for (const Judged& each : judged) targets.push_back(each.target);
-  check(request, targets, tasks);
-
-  EvaluationTable table;
-  table.request = identity_of(request, plan);
-  table.context = context_of(request.command_line);
-  EvaluationTable known = earlier_results(request, table.request, team, own_monitor);
-  std::vector<Judged> missing;
-  for (const Judged& each : judged) {
-    if (is_complete(known, each.target, request)) continue;
-    std::erase_if(known.rows, [&](const auto& row) { return row.target == each.target; });
-    std::erase_if(known.searches, [&](const auto& search) { return search.target == each.target; });
-    missing.push_back(each);
-  }
-  meta::Priors priors;  // of whole methods
-  const auto part_of = [&](const Piece& piece, base::Monitor& its_monitor) {
-    meta::EvaluationSettings own = settings;
-    meta::Priors own_priors;
-    meta::Priors& kept = piece.methods == request.methods ? priors : own_priors;
-    EvaluationTable part;
-    for (const Judged& each : piece.judged) {
-      own.sources = each.sources;
-      if (!piece.searched.empty()) {
-        own.methods = joined(piece.methods, piece.searched);
-        meta::train(tasks, each.target, own, its_monitor, kept);
-      }
-      own.methods = piece.methods;
-      std::vector<meta::EvaluationRow> rows;
-      if (!own.methods.empty()) {
-        rows = in_domain ? meta::evaluate_in_domain(tasks, each.target, own, its_monitor)
-                         : meta::evaluate(tasks, each.target, own, its_monitor, kept);
-      }
-      for (meta::EvaluationRow& row : rows)
-        part.rows.push_back(row_from(std::move(row), tasks.sources.at(each.target)));
-      if (piece.searched.empty()) continue;
-      Searches searches = searches_of(data, tasks, each.target, piece.searched, kept, request, its_monitor);
-      std::move(searches.begin(), searches.end(), std::back_inserter(part.searches));
-    }
-    return part;
-  };
-  std::size_t told = 0;
-  // The table as far as targets are complete, in their order.
-  const auto tell = [&] {
-    for (; told < judged.size(); ++told) {
-      const std::string& target = judged[told].target;
-      if (!is_complete(known, target, request)) return;
-      table.rows = in_order(known.rows, std::span(judged).first(told + 1), request);
-      table.searches = in_order(known.searches, std::span(judged).first(told + 1), request);
-      if (team.rank() == 0) store(table, request.out);
-      if (target_done) target_done(table, target);
-    }
-  };
-  tell();
-  for (std::span<const Judged> left = missing; !left.empty(); tell()) {
-    const std::vector<Piece> pieces = next_pieces(left, request, team.size());
-    if (team.size() == 1) {
-      append(known, part_of(pieces.front(), own_monitor));
-      continue;
-    }
-    const std::vector<std::string> parts =
-        shared_work(team, std::ssize(pieces), own_monitor, [&](std::int64_t p, base::Monitor& its_monitor) {
-          return to_document(part_of(pieces[std::size_t(p)], its_monitor)).to_json();
-        });
-    for (const std::string& part : parts) append(known, evaluation_table_from(base::parse_json(part, "rows")));
-  }
-
-  const Compared compared = compared_in(request, targets);
-  Rows all = table.rows;
-  if (targets.size() > 1) table.means = means_over_targets(table.rows, compared, request.seed);
-  all.insert(all.end(), table.means.begin(), table.means.end());
-  table.differences = differences_to(against_of(request), all, request.seed);
-  table.winners = winners_of(table.rows, compared);
-  if (request.search) {
-    if (targets.size() > 1) table.search_means = search_means_over_targets(table.searches, targets, request.seed);
-    Searches searches = table.searches;
-    searches.insert(searches.end(), table.search_means.begin(), table.search_means.end());
-    table.search_differences = search_differences_to(search_against_of(request), searches, request.seed);
-  }
-  table.complete = true;
-  if (team.rank() == 0) store(table, request.out);
-  return table;
+  return Evaluation(request, team, monitor, target_done).run();
 }
 
 }  // namespace graft::study

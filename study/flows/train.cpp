@@ -247,6 +247,33 @@ std::string card_of(const CardText& text, const meta::TaskSet& tasks) {
   return card;
 }
 
+namespace {
+
+// Platforms that the base model gives back and nothing else is known of, with the number of their rows.
+std::map<std::string, std::int64_t> only_given(const std::vector<datasets::Dataset>& given,
+                                               const std::vector<datasets::Dataset>& data) {
+  std::map<std::string, std::int64_t> out;
+  for (const datasets::Dataset& each : given) {
+    if (std::none_of(data.begin(), data.end(), [&](const auto& own) { return own.platform == each.platform; }))
+      out[each.platform] = std::int64_t(each.rows.size());
+  }
+  return out;
+}
+
+base::Document provenance_of(const TrainRequest& request, const base::Document& identity, const meta::TaskSet& tasks,
+                             const std::optional<meta::ModelFile>& base_model) {
+  base::Document out = context_of(request.command_line);
+  for (const auto& [key, value] : identity.as_map()) out.set(key, value);
+  out.set("platforms", strings(meta::platforms(tasks)))
+      .set("workloads", strings(workloads_in(tasks)))
+      .set("rows", programs_in(tasks))
+      .set("stale_rows", tasks.stale_rows);
+  if (base_model) put_base(base_model->provenance, out);
+  return out;
+}
+
+}  // namespace
+
 std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor) {
   check_settings(request);
   std::vector<std::string> inputs = request.data.files;
@@ -263,11 +290,7 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
     throw FieldError("from", "nothing to learn from; name datasets, or runs by `from`");
   std::vector<datasets::Dataset> data = request.data.read(request.seed, monitor);
   const std::vector<datasets::Dataset> given = given_to(request, base_model, monitor);
-  std::map<std::string, std::int64_t> extended;  // only given back
-  for (const datasets::Dataset& each : given) {
-    if (std::none_of(data.begin(), data.end(), [&](const auto& own) { return own.platform == each.platform; }))
-      extended[each.platform] = std::int64_t(each.rows.size());
-  }
+  const std::map<std::string, std::int64_t> extended = only_given(given, data);
   data.insert(data.end(), given.begin(), given.end());
   plan.fit(data);
   const features::Encoding& requested = base_model ? *base_model->encoding : plan.encoding();
@@ -284,13 +307,15 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   meta::LearnerSettings settings = plan.settings();
   settings.record = &record;
   if (team.size() > 1) settings.team = &team;
+  const std::int64_t base_platforms = base_model ? known_platforms(base_model->provenance) : 0;
   TrainResult result;
+  result.out = request.out;
+  result.learner = learner;
   if (base_model) {
     settings.extended = extended;
     const meta::TaskSet learnt =
         with_rehearsal(tasks, *base_model, given, {request.rehearsal, request.seed, request.threads}, monitor);
-    result.model =
-        meta::continued(*base_model->model, known_platforms(base_model->provenance), learnt, settings, monitor);
+    result.model = meta::continued(*base_model->model, base_platforms, learnt, settings, monitor);
   } else {
     result.model = meta::trained(*maker, tasks, settings, monitor);
   }
@@ -298,23 +323,14 @@ std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, 
   record.share(team);
   if (team.rank() > 0) return std::nullopt;
 
-  result.learner = learner;
-  result.out = request.out;
   result.programs = programs_in(tasks);
   result.platforms = meta::platforms(tasks);
-  result.provenance = context_of(request.command_line);
-  const std::string date = result.provenance.at("date").as_string();
-  for (const auto& [key, value] : identity.as_map()) result.provenance.set(key, value);
-  result.provenance.set("platforms", strings(result.platforms))
-      .set("workloads", strings(workloads_in(tasks)))
-      .set("rows", result.programs)
-      .set("stale_rows", tasks.stale_rows);
-  if (base_model) put_base(base_model->provenance, result.provenance);
+  result.provenance = provenance_of(request, identity, tasks, base_model);
   if (!request.losses.empty()) base::replace_file(request.losses, record.losses_csv());
   const CardText text{learner,          base_model ? "continued from " + request.base.string() : plan.model(),
-                      request.seed,     date,
+                      request.seed,     result.provenance.at("date").as_string(),
                       request.hold_out, request.misleading,
-                      more_of_card,     base_model ? known_platforms(base_model->provenance) : 0};
+                      more_of_card,     base_platforms};
   const std::vector<datasets::Dataset> kept = kept_of(given, base_model);
   meta::save_model(*result.model, *tasks.encoding, result.provenance, card_of(text, tasks), request.out,
                    known_of(request, data, kept, base_model), kept);
