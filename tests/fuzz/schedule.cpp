@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/space/sketch.h"
 #include "tests/fuzz/lowered.h"
