@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/shortened.h"
 #include "cli/setting_flags.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "cli/markdown.h"
 #include "cli/setting_flags.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
+#include "study/flows/settings.h"
 #include "study/inputs/field_error.h"
-#include "study/inputs/settings.h"
 #include "study/knowledge/prior.h"
 
 namespace graft::cli {

@@ -11,9 +11,9 @@
 #include "cli/flags.h"
 #include "cli/print/collected.h"
 #include "cli/setting_flags.h"
+#include "study/flows/settings.h"
 #include "study/inputs/data.h"
 #include "study/inputs/output.h"
-#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

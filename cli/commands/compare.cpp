@@ -13,10 +13,10 @@
 #include "cli/print/compared.h"
 #include "cli/report/page.h"
 #include "cli/setting_flags.h"
+#include "study/flows/settings.h"
 #include "study/inputs/data.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/print/evaluated.h"
 #include "cli/setting_flags.h"
 #include "meta/methods/methods.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

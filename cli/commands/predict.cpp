@@ -11,7 +11,7 @@
 #include "cli/setting_flags.h"
 #include "study/flows/network_shapes.h"
 #include "study/flows/predict_network.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
+#include "study/flows/settings.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

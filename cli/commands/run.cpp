@@ -15,7 +15,7 @@
 #include "cli/texts.h"
 #include "codegen/machine/library.h"
 #include "study/flows/compile_network.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

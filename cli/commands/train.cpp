@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "cli/commands/commands.h"
 #include "cli/setting_flags.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

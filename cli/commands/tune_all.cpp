@@ -11,8 +11,8 @@
 #include "cli/setting_flags.h"
 #include "cli/texts.h"
 #include "codegen/expression/suites.h"
+#include "study/flows/settings.h"
 #include "study/inputs/pool.h"
-#include "study/inputs/settings.h"
 
 namespace graft::cli {
 namespace {

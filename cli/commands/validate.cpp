@@ -9,7 +9,7 @@
 #include "cli/commands/commands.h"
 #include "cli/print/validated.h"
 #include "cli/setting_flags.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/document.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 namespace graft::study {
 

@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "study/flows/settings.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 #include "tasks/rebuild.h"
 
 namespace graft::study {

@@ -20,11 +20,11 @@
 #include "meta/methods/methods.h"
 #include "search/programs.h"
 #include "study/flows/guided_searches.h"
+#include "study/flows/settings.h"
 #include "study/flows/shared_work.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 
 namespace graft::study {
 namespace {

@@ -22,9 +22,9 @@
 #include "study/flows/compile.h"
 #include "study/flows/effort.h"
 #include "study/flows/network_choice.h"
+#include "study/flows/settings.h"
 #include "study/flows/user_function.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 
 namespace graft::study {
 namespace {

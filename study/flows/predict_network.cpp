@@ -15,8 +15,8 @@
 #include "base/statistics.h"
 #include "graph/layouts.h"
 #include "study/flows/explained.h"
+#include "study/flows/kernel_speed.h"
 #include "study/flows/network.h"
-#include "study/knowledge/kernel_speed.h"
 #include "tasks/probe.h"
 
 namespace graft::study {

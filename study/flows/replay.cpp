@@ -12,7 +12,8 @@
 #include "datasets/dataset.h"
 #include "search/comparison.h"
 #include "search/explorer.h"
-#include "study/inputs/settings.h"
+#include "study/flows/search_session.h"
+#include "study/flows/settings.h"
 #include "study/knowledge/prior.h"
 #include "tasks/platform.h"
 

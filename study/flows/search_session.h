@@ -3,41 +3,20 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "base/monitor.h"
 #include "codegen/space/space.h"
-#include "meta/model_file.h"
 #include "search/explorer.h"
 #include "search/programs.h"
 #include "search/run_directory.h"
 #include "search/tuning.h"
+#include "study/knowledge/search_resources.h"
 #include "tasks/measurer.h"
 #include "tasks/platform.h"
 
 namespace graft::study {
-
-// What searches of one process have in common: a model's file is read once, and a platform has one measurer.
-class SearchResources {
- public:
-  // UserError as meta::load_model.
-  std::shared_ptr<const meta::ModelFile> model_file(const std::string& file);
-  // One for each platform and settings.
-  tasks::Measurer& measurer(const tasks::Platform& platform, const tasks::MeasureSettings& settings);
-
- private:
-  struct OwnMeasurer {
-    std::string platform;  // its description
-    tasks::MeasureSettings settings;
-    std::unique_ptr<tasks::Measurer> measurer;
-  };
-  std::map<std::string, std::shared_ptr<const meta::ModelFile>> files_;
-  std::vector<OwnMeasurer> measurers_;
-};
 
 // What requests of searches and of replays have in common.
 template <class Request>

@@ -16,10 +16,10 @@
 #include "meta/methods/methods.h"
 #include "meta/training_record.h"
 #include "study/flows/rehearsal.h"
+#include "study/flows/settings.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 #include "study/knowledge/measured.h"
 
 namespace graft::study {

@@ -15,8 +15,8 @@
 #include "search/tuning.h"
 #include "study/flows/rounds.h"
 #include "study/flows/search_session.h"
+#include "study/flows/settings.h"
 #include "study/inputs/field_error.h"
-#include "study/inputs/settings.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/modelled/twin.h"
 

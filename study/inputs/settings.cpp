@@ -3,28 +3,14 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
 #include "base/error.h"
-#include "base/text.h"
 #include "codegen/schedule/rules.h"
-#include "meta/evaluate.h"
-#include "meta/methods/methods.h"
-#include "search/comparison.h"
-#include "search/explorer.h"
-#include "study/flows/adapt.h"
-#include "study/flows/collect.h"
-#include "study/flows/compare.h"
-#include "study/flows/compile_network.h"
-#include "study/flows/evaluate.h"
-#include "study/flows/network.h"
-#include "study/flows/predict_network.h"
-#include "study/flows/replay.h"
-#include "study/flows/train.h"
-#include "study/flows/tune.h"
-#include "study/flows/tune_own.h"
-#include "study/flows/validate.h"
 
 namespace graft::study {
 
@@ -50,57 +36,13 @@ struct NamesOf<std::optional<codegen::Layouts>> {
     throw base::UserError(fmt::format("'{}' is not given, free or default", name));
   }
 };
-// How numbers of single precision are stored.
-template <>
-struct NamesOf<codegen::DType> {
-  static std::string_view name(codegen::DType value) { return codegen::name_of(value); }
-  static codegen::DType named(std::string_view name) {
-    const std::optional<codegen::DType> type = codegen::dtype_of(name);
-    if (type && codegen::computed_in(*type) == codegen::DType::f32) return *type;
-    throw base::UserError(fmt::format("'{}' is not f32, f16 or bf16", name));
-  }
-};
-template <>
-struct NamesOf<meta::Regime> {
-  static std::string_view name(meta::Regime value) { return name_of(value); }
-  static meta::Regime named(std::string_view name) { return regime_named(name); }
-};
-
 namespace {
-
-std::string explorers_help() {
-  std::string text;
-  for (const search::ExplorerEntry& entry : search::offered_explorers())
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", entry.name, entry.description);
-  return text;
-}
-
-template <class Methods>
-std::vector<std::string> names_of(const Methods& methods) {
-  std::vector<std::string> names;
-  for (const auto& method : methods) names.push_back(method.name);
-  return names;
-}
-constexpr const char* where_methods_are = " (docs/reference/methods.md says what each is)";
-
-std::string learners_help() {
-  return base::join(names_of(meta::methods()), ", ") + where_methods_are +
-         "; some have settings: maml:inner_steps=5,inner_rate=0.05";
-}
-
-std::string evaluated_methods_help() {
-  return base::join(names_of(meta::evaluated_methods()), " ") + where_methods_are;
-}
 
 std::string model_help(const ModelChoice& usual) {
   const std::string kinds = "mlp, treegru (a network on trees), or gbt (boosted decision trees on any encoding)";
   return usual.model.empty()
              ? kinds + "; default: gbt where the learner can have trees and the data are not tables, else mlp"
              : kinds;
-}
-
-void append(Settings& all, Settings part) {
-  all.insert(all.end(), std::move_iterator(part.begin()), std::move_iterator(part.end()));
 }
 
 // Not in a table: the room search declares the fields.
@@ -112,6 +54,10 @@ void add(Settings& all, std::string key, Value& value, const Value& usual, std::
 }
 
 }  // namespace
+
+void append(Settings& all, Settings part) {
+  all.insert(all.end(), std::move_iterator(part.begin()), std::move_iterator(part.end()));
+}
 
 Settings settings_of(search::SelectionSettings& selection, const search::SelectionSettings& usual) {
   Settings all;
@@ -148,11 +94,7 @@ Settings settings_of(SpaceSource& space, const SpaceSource& usual) {
                             "its kernels, inputs and outputs stay as they are; default: given, of a network free"})};
 }
 
-#undef GRAFT_SETTING
-#undef GRAFT_PART
-#define GRAFT_SETTING(type, field, standard, ...) \
-  all.push_back(make_setting(#field, request.field, usual.field, About{__VA_ARGS__}));
-#define GRAFT_PART(type, field, standard) append(all, settings_of(request.field, usual.field));
+#include "study/inputs/settings/as_settings.def"
 
 Settings settings_of(Timing& request, const Timing& usual) {
   Settings all;
@@ -172,130 +114,9 @@ Settings settings_of(ModelChoice& request, const ModelChoice& usual) {
   return all;
 }
 
-Settings settings_of(NetworkOptions& request, const NetworkOptions& usual) {
-  Settings all;
-#include "study/inputs/settings/network_options.def"
-  return all;
-}
-
 Settings settings_of(tasks::Command& request, const tasks::Command& usual) {
   Settings all;
 #include "study/inputs/settings/command.def"
-  return all;
-}
-
-Settings settings_of(TuneRequest& request) {
-  static const TuneRequest usual;
-  Settings all;
-#include "study/inputs/settings/tune.def"
-  return all;
-}
-
-Settings settings_of(NetworkRequest& request) {
-  static const NetworkRequest usual;
-  Settings all;
-#include "study/inputs/settings/network.def"
-  for (Setting& setting : settings_of(request.each)) {
-    if (setting_of(all, setting.key) == nullptr) all.push_back(std::move(setting));
-  }
-  return all;
-}
-
-Settings settings_of(PredictNetworkRequest& request) {
-  static const PredictNetworkRequest usual;
-  Settings all;
-#include "study/inputs/settings/predict_network.def"
-  return all;
-}
-
-Settings settings_of(RunNetworkRequest& request) {
-  static const RunNetworkRequest usual;
-  Settings all;
-#include "study/inputs/settings/run_network.def"
-  return all;
-}
-
-Settings settings_of(OwnRequest& request) {
-  static const OwnRequest usual;
-  Settings all;
-#include "study/inputs/settings/own.def"
-  return all;
-}
-
-Settings settings_of(ReplayRequest& request) {
-  static const ReplayRequest usual;
-  Settings all;
-#include "study/inputs/settings/replay.def"
-  return all;
-}
-
-Settings settings_of(AdaptRequest& request) {
-  static const AdaptRequest usual;
-  Settings all;
-#include "study/inputs/settings/adapt.def"
-  return all;
-}
-
-Settings settings_of(CollectRequest& request) {
-  static const CollectRequest usual;
-  Settings all;
-#include "study/inputs/settings/collect.def"
-  return all;
-}
-
-Settings settings_of(TrainRequest& request) {
-  static const TrainRequest usual;
-  Settings all;
-#include "study/inputs/settings/train.def"
-  return all;
-}
-
-Settings settings_of(EvaluateRequest& request) {
-  static const EvaluateRequest usual;
-  Settings all;
-#include "study/inputs/settings/evaluate.def"
-  return all;
-}
-
-Settings settings_of(ValidateRequest& request) {
-  static const ValidateRequest usual;
-  Settings all;
-#include "study/inputs/settings/validate.def"
-  return all;
-}
-
-Settings settings_of(CompareRequest& request) {
-  static const CompareRequest usual;
-  Settings all;
-#include "study/inputs/settings/compare.def"
-  return all;
-}
-
-const std::vector<SettledCall>& settled_calls() {
-  static TuneRequest tune;
-  static NetworkRequest network;
-  static PredictNetworkRequest predict;
-  static RunNetworkRequest run;
-  static OwnRequest own;
-  static ReplayRequest replay;
-  static AdaptRequest adapt;
-  static CollectRequest collect;
-  static TrainRequest train;
-  static EvaluateRequest evaluate;
-  static ValidateRequest validate;
-  static CompareRequest compare;
-  static const std::vector<SettledCall> all = {{"tune", settings_of(tune), true},
-                                               {"tune_network", settings_of(network), false},
-                                               {"tune SPACE", settings_of(own), false},
-                                               {"predict", settings_of(predict), false},
-                                               {"run", settings_of(run), false},
-                                               {"replay", settings_of(replay), false},
-                                               {"adapt", settings_of(adapt), false},
-                                               {"collect", settings_of(collect), true},
-                                               {"train", settings_of(train), true},
-                                               {"evaluate", settings_of(evaluate), true},
-                                               {"platform validate", settings_of(validate), false},
-                                               {"compare", settings_of(compare), false}};
   return all;
 }
 

@@ -1,9 +1,7 @@
-// The settings of every request, as values (study/inputs/setting.h): made of the tables study/inputs/settings/*.def,
-// which also declare the requests' fields.
+// The settings of parts that several requests have, as values (study/inputs/setting.h); those of requests are in
+// study/flows/settings.h.
 #pragma once
 
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "search/selection.h"
@@ -16,45 +14,14 @@
 
 namespace graft::study {
 
-// They refer to the request.
-Settings settings_of(struct TuneRequest& request);
-Settings settings_of(struct NetworkRequest& request);  // those of each kernel's search, too
-Settings settings_of(struct PredictNetworkRequest& request);
-Settings settings_of(struct RunNetworkRequest& request);
-Settings settings_of(struct OwnRequest& request);  // without those of searches
-Settings settings_of(struct ReplayRequest& request);
-Settings settings_of(struct AdaptRequest& request);
-Settings settings_of(struct CollectRequest& request);
-Settings settings_of(struct TrainRequest& request);
-Settings settings_of(struct EvaluateRequest& request);
-Settings settings_of(struct ValidateRequest& request);
-Settings settings_of(struct CompareRequest& request);
-// Parts of several requests; `usual`: the part's defaults.
+// They refer to the part; `usual`: its defaults.
 Settings settings_of(Timing& timing, const Timing& usual = {});
 Settings settings_of(SpaceSource& space, const SpaceSource& usual = {});
 Settings settings_of(search::SelectionSettings& selection, const search::SelectionSettings& usual = {});
 Settings settings_of(DataSource& data, const DataSource& usual = {});
 Settings settings_of(ModelChoice& choice, const ModelChoice& usual = ModelChoice());
-Settings settings_of(struct NetworkOptions& options, const NetworkOptions& usual);
 Settings settings_of(tasks::Command& command, const tasks::Command& usual = {});
-
-// FieldError for the first setting of the request that is beyond its range.
-template <class Request>
-void check_settings(Request request) {
-  check(settings_of(request));
-}
-// Adds the settings that decide the result.
-template <class Request>
-void put_settings(Request request, base::Document& identity) {
-  put_deciding(settings_of(request), identity);
-}
-
-// All that have settings, for the reference.
-struct SettledCall {
-  std::string name;             // "tune", the command and the function
-  Settings settings;            // of a request that lives as long as the program
-  bool by_experiments = false;  // experiments make such requests
-};
-const std::vector<SettledCall>& settled_calls();
+// Appends a part's to those of a request.
+void append(Settings& all, Settings part);
 
 }  // namespace graft::study

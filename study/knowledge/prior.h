@@ -16,7 +16,7 @@
 #include "meta/known_programs.h"
 #include "meta/model_file.h"
 #include "search/programs.h"
-#include "study/flows/search_session.h"
+#include "study/knowledge/search_resources.h"
 #include "tasks/platform.h"
 
 namespace graft::study {

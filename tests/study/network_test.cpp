@@ -17,7 +17,7 @@
 #include "search/run_directory.h"
 #include "study/flows/compile_network.h"
 #include "study/flows/network_shapes.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 #include "tests/base/support.h"
 #include "tests/graph/support/onnx_file.h"
 #include "tests/graph/support/random_graph.h"

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 #include "tests/base/support.h"
 
 namespace graft::study {

@@ -1,5 +1,5 @@
 // The tables of settings: what each says is true of requests, and runs that were stored continue.
-#include "study/inputs/settings.h"
+#include "study/flows/settings.h"
 
 #include <gtest/gtest.h>
 

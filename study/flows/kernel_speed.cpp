@@ -1,4 +1,4 @@
-#include "study/knowledge/kernel_speed.h"
+#include "study/flows/kernel_speed.h"
 
 #include <fmt/format.h>
 
