@@ -9,12 +9,13 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "codegen/expression/parse.h"
+#include "codegen/import/tir.h"
+#include "codegen/import/tir_trace.h"
 #include "codegen/program/forms.h"
 #include "datasets/formats/columns.h"
 #include "datasets/formats/lines.h"
 #include "datasets/formats/metaschedule_trace.h"
 #include "datasets/formats/times.h"
-#include "datasets/formats/tir.h"
 
 namespace graft::datasets::formats {
 namespace {
@@ -30,7 +31,7 @@ constexpr std::int64_t longest_line = std::int64_t(1) << 26;  // a module of con
 
 struct Record {
   std::int64_t workload = 0;
-  Trace trace;
+  codegen::TirTrace trace;
   std::vector<double> seconds;
   std::string target;  // its kind: "llvm"
 };
@@ -249,7 +250,7 @@ class Database {
     std::string hash, module;
     std::string name;  // of the blocks of its first trace
     bool is_read = false;
-    Result<TirFunction> function = Reason{};
+    Result<codegen::TirFunction> function = Reason{};
     Result<Known> known = Reason{};
   };
 
@@ -271,10 +272,10 @@ class Database {
     dataset_.add(row, workload.name, reason);
   }
 
-  static std::string name_of(const Trace& trace) {
+  static std::string name_of(const codegen::TirTrace& trace) {
     std::string name;
     for (std::size_t i = 0; i < trace.size_without_postprocessing(); ++i) {
-      const Trace::Instruction& instruction = trace.instructions[i];
+      const codegen::TirTrace::Instruction& instruction = trace.instructions[i];
       const bool is_block = instruction.name == "GetBlock" || instruction.name == "GetSBlock";
       if (!is_block || instruction.attributes.empty() || instruction.attributes[0].text == "root") continue;
       name += (name.empty() ? "" : "_") + instruction.attributes[0].text;
@@ -287,14 +288,15 @@ class Database {
     if (record.target != "llvm") return Reason{"not a CPU's schedule"};
     if (!workload.is_read) {
       workload.is_read = true;
-      workload.function =
-          workload.module.empty() ? Result<TirFunction>(Reason{"no module"}) : tir_function(workload.module);
+      workload.function = workload.module.empty() ? Result<codegen::TirFunction>(Reason{"no module"})
+                                                  : codegen::tir_function(workload.module);
       workload.module = {};
       workload.known =
           workload.function ? known_of(workload.function->computation) : Result<Known>(workload.function.reason());
     }
     if (!workload.known) return workload.known.reason();
-    Result<codegen::LoopProgram> program = replayed(*workload.function, workload.known->computation, record.trace);
+    Result<codegen::LoopProgram> program =
+        codegen::replayed(*workload.function, workload.known->computation, record.trace);
     if (!program) return Reason{base::without_numbers(program.reason().text).substr(0, longest_reason)};
     row.program_hash = codegen::hash(*program);
     auto sketch = programs_.find(row.program_hash);
@@ -313,7 +315,7 @@ class Database {
   }
 
   // Tile sizes, numbers of categories and of places as columns.
-  void decisions_only(const Trace& trace, const Workload& workload, Dataset::Row& row) {
+  void decisions_only(const codegen::TirTrace& trace, const Workload& workload, Dataset::Row& row) {
     std::vector<codegen::Sketch::Column> columns;
     row.arguments.clear();
     const std::size_t size = trace.size_without_postprocessing();

@@ -1,49 +1,12 @@
-// Private to this folder: traces of MetaSchedule, as its databases of records have them, and their replay. A trace is a
-// list of TVM's scheduling primitives with names for the blocks, loops and numbers that they return, and the decisions
-// of those that sample.
+// Private to this folder: traces of MetaSchedule (codegen/import/tir_trace.h), as its databases of records have them.
 #pragma once
 
-#include <cstdint>
-#include <map>
-#include <string>
-#include <string_view>
-#include <vector>
-
-#include "base/error.h"
-#include "codegen/program/program.h"
+#include "codegen/import/tir_trace.h"
 #include "datasets/formats/json.h"
-#include "datasets/formats/tir.h"
 
 namespace graft::datasets::formats {
 
-struct Trace {
-  // A name that an earlier instruction gave, a number, another text ("\"SSRSRS\"", a key), nothing, or several.
-  struct Item {
-    enum class Kind { none, number, text, list };
-    Kind kind = Kind::none;
-    std::int64_t number = 0;
-    std::string text;
-    std::vector<Item> items;
-  };
-  struct Instruction {
-    std::string name;
-    std::vector<Item> inputs, attributes, outputs;
-  };
-  std::vector<Instruction> instructions;
-  std::map<std::size_t, std::vector<std::int64_t>> decisions;  // by instruction; one number, or tile sizes
-
-  // Hash of the instructions up to the postprocessing, which follows from those before, without annotations and
-  // decisions.
-  std::uint64_t form() const;
-  std::size_t size_without_postprocessing() const;
-};
-
 // The next value of the reader: [[instruction, ...], [[number, decision], ...]]. UserError with its place.
-Trace read_trace(JsonReader& reader);
-
-// The loop program of the scheduled function: `roles` is its computation, perhaps with inputs as constants. A Reason
-// for a primitive that does not apply, is not expressed, or is one of GPUs; it begins with the primitive's name.
-base::Result<codegen::LoopProgram> replayed(const TirFunction& function, const codegen::Computation& roles,
-                                            const Trace& trace);
+codegen::TirTrace read_trace(JsonReader& reader);
 
 }  // namespace graft::datasets::formats

@@ -1,8 +1,8 @@
 // A trace of MetaSchedule in the first line, the node graph of the module that it schedules in the others: what is
 // replayed is a program.
+#include "codegen/import/tir_trace.h"
 #include "datasets/formats/json.h"
 #include "datasets/formats/metaschedule_trace.h"
-#include "datasets/formats/tir.h"
 #include "tests/datasets/tir_text.h"
 #include "tests/fuzz/program.h"
 
@@ -16,9 +16,9 @@ void examine(std::string_view text) {
     return formats::read_trace(reader);
   });
   const auto function =
-      formats::tir_function(formats::TirText::base64(std::string(8, ' ') + std::string(text.substr(end))));
+      codegen::tir_function(formats::TirText::base64(std::string(8, ' ') + std::string(text.substr(end))));
   if (!trace || !function) return;
-  const auto program = formats::replayed(*function, function->computation, *trace);
+  const auto program = codegen::replayed(*function, function->computation, *trace);
   if (program) hold_promises(*program);
 }
 

@@ -1,4 +1,4 @@
-#include "datasets/formats/tir_schedule.h"
+#include "codegen/import/tir_schedule.h"
 
 #include <fmt/format.h>
 
@@ -9,16 +9,8 @@
 #include <set>
 #include <utility>
 
-namespace graft::datasets::formats {
+namespace graft::codegen {
 namespace {
-
-using codegen::Access;
-using codegen::Affine;
-using codegen::Combine;
-using codegen::Interval;
-using codegen::LoopKind;
-using codegen::Op;
-using codegen::Value;
 
 // More than any real trace makes; they bound what a hostile one costs.
 constexpr std::size_t most_nodes = 4096, most_digits = 4096, most_tensors = 256, most_value_nodes = 1000;
@@ -44,7 +36,7 @@ TirSchedule::TirSchedule(const TirFunction& function)
     : computation_(function.computation), layouts_(function.computation.tensors.size()) {
   nodes_.emplace_back();
   for (const TirBlock& from : function.blocks) {
-    const codegen::Stage& stage = computation_.stages[std::size_t(from.stage)];
+    const Stage& stage = computation_.stages[std::size_t(from.stage)];
     Block block;
     block.name = from.name;
     block.tensor = stage.tensor;
@@ -86,7 +78,7 @@ void TirSchedule::check_loop(int node) const {
 }
 
 void TirSchedule::check_temporary(int tensor) const {
-  if (computation_.tensors[std::size_t(tensor)].role != codegen::Role::temporary) throw NotReplayed("of a parameter");
+  if (computation_.tensors[std::size_t(tensor)].role != Role::temporary) throw NotReplayed("of a parameter");
 }
 
 int TirSchedule::new_node(int parent, std::size_t position) {
@@ -167,7 +159,7 @@ std::vector<bool> TirSchedule::spatial_digits(const Block& block) const {
   std::vector<bool> used(digits_.size(), false);
   for (const Axis& axis : block.axes) {
     if (axis.reduced) continue;
-    for (const codegen::Term& term : axis.at.terms) used[std::size_t(term.variable)] = true;
+    for (const Term& term : axis.at.terms) used[std::size_t(term.variable)] = true;
   }
   return used;
 }
@@ -180,7 +172,7 @@ std::vector<Affine> TirSchedule::axes_at(const Block& block) const {
 
 std::vector<Affine> TirSchedule::over_digits(std::vector<Affine> index, const Block& block) const {
   const std::vector<Affine> axes = axes_at(block);
-  for (Affine& form : index) form = codegen::substitute(form, axes);
+  for (Affine& form : index) form = substitute(form, axes);
   return index;
 }
 
@@ -417,7 +409,7 @@ void TirSchedule::add_region(Region& region, const std::vector<Affine>& index, c
   const bool is_first = region.outer.empty();
   for (std::size_t d = 0; d < index.size(); ++d) {
     Affine moving, inner(index[d].constant);
-    for (const codegen::Term& term : index[d].terms)
+    for (const Term& term : index[d].terms)
       (outer[std::size_t(term.variable)] ? moving : inner) += Affine::variable(term.variable, term.coefficient);
     const Interval range = codegen::range(inner, all);
     if (is_first) {
@@ -544,14 +536,14 @@ void TirSchedule::compute_inline(int block) {
   if (readers.empty()) throw NotReplayed("no consumer");
   for (const int reader : readers) {
     Block& by = block_at(reader);
-    by.value = codegen::replace_loads(by.value, [&](const Access& load) -> std::optional<Value> {
+    by.value = replace_loads(by.value, [&](const Access& load) -> std::optional<Value> {
       if (load.tensor != inlined.tensor) return std::nullopt;
       if (load.padded) throw NotReplayed("a padded load of it");
       std::vector<Affine> axes(inlined.axes.size());
       for (std::size_t d = 0; d < inlined.target.size(); ++d) {
         if (!inlined.target[d].is_constant()) axes[axis_in(inlined.target[d])] = load.index[d];
       }
-      return codegen::as_stored(computation_, inlined.tensor, codegen::substitute(inlined.value, axes));
+      return as_stored(computation_, inlined.tensor, substitute(inlined.value, axes));
     });
     if (by.value.nodes.size() > most_value_nodes) throw NotReplayed("an expression that is too long");
   }
@@ -578,12 +570,12 @@ void TirSchedule::reverse_compute_inline(int block) {
   for (std::size_t a = 0; a < axes.size(); ++a)
     if (axes[a].is_constant() && inlined.axes[a].extent > 1) throw NotReplayed("a block that reads one element often");
   const int read = by.tensor;
-  Value value = codegen::replace_loads(codegen::substitute(inlined.value, axes), [&](const Access& load) {
-    return load.tensor == read ? std::optional<Value>(codegen::as_stored(computation_, read, by.value)) : std::nullopt;
+  Value value = replace_loads(substitute(inlined.value, axes), [&](const Access& load) {
+    return load.tensor == read ? std::optional<Value>(as_stored(computation_, read, by.value)) : std::nullopt;
   });
   if (value.nodes.size() > most_value_nodes) throw NotReplayed("an expression that is too long");
   by.target = inlined.target;
-  for (Affine& form : by.target) form = codegen::substitute(form, axes);
+  for (Affine& form : by.target) form = substitute(form, axes);
   by.value = std::move(value);
   by.tensor = inlined.tensor;
   remove(block);
@@ -593,11 +585,11 @@ void TirSchedule::reverse_compute_inline(int block) {
 
 int TirSchedule::new_tensor(int like, std::string_view suffix) {
   if (computation_.tensors.size() == most_tensors) throw NotReplayed("more buffers than any real program has");
-  codegen::Tensor tensor = computation_.tensors[std::size_t(like)];
+  Tensor tensor = computation_.tensors[std::size_t(like)];
   tensor.name += "_";
   for (const char c : suffix) tensor.name += std::isalnum((unsigned char)(c)) != 0 ? c : '_';
   while (computation_.tensor_named(tensor.name) >= 0) tensor.name += '_';
-  tensor.role = codegen::Role::temporary;
+  tensor.role = Role::temporary;
   computation_.tensors.push_back(tensor);
   layouts_.emplace_back();
   return int(computation_.tensors.size()) - 1;
@@ -652,7 +644,7 @@ void TirSchedule::transform_layout(int block, std::int64_t buffer, bool is_writt
     if (buffer < 0 || buffer >= std::int64_t(read.size())) throw NotReplayed("no such buffer");
     tensor = read[std::size_t(buffer)];
   }
-  codegen::Tensor& stored = computation_.tensors[std::size_t(tensor)];
+  Tensor& stored = computation_.tensors[std::size_t(tensor)];
   Layout& layout = layouts_[std::size_t(tensor)];
   check_temporary(tensor);
   if (layout.is_given || map.dimensions != stored.shape.size())
@@ -683,9 +675,9 @@ int TirSchedule::decompose_reduction(int block, int loop) {
     kept[a] = Affine::variable(int(init.axes.size()));
     init.axes.push_back(update.axes[a]);
   }
-  for (const Affine& form : update.target) init.target.push_back(codegen::substitute(form, kept));
-  const codegen::DType type = computation_.tensors[std::size_t(update.tensor)].dtype;
-  init.value = Value::constant(codegen::kept(codegen::identity_of(update.combine), type));
+  for (const Affine& form : update.target) init.target.push_back(substitute(form, kept));
+  const DType type = computation_.tensors[std::size_t(update.tensor)].dtype;
+  init.value = Value::constant(codegen::kept(identity_of(update.combine), type));
   update.starts = false;
   update.name += "_update";
 
@@ -720,6 +712,78 @@ int TirSchedule::renamed_digit(int digit, Block& block) {
   return own;
 }
 
+// What `whole` sums in each iteration of a loop of `chain`: the loop's digits are spatial axes, those of the other
+// reduced loops reduced ones.
+TirSchedule::Block TirSchedule::parts_of(const Block& whole, int loop, const std::vector<int>& chain, int tensor,
+                                         std::int64_t dimension) const {
+  Block parts;
+  parts.name = whole.name + "_rf";
+  parts.tensor = tensor;
+  parts.combine = whole.combine;
+  parts.starts = true;
+  std::vector<Affine> old_axes(whole.axes.size());  // over the new ones
+  std::map<int, int> axis_of;                       // by digit
+  Affine part;
+  const auto add_digit = [&](int digit, bool is_reduced_axis) {
+    axis_of[digit] = int(parts.axes.size());
+    const Digit& own = digits_[std::size_t(digit)];
+    parts.axes.push_back({own.name, own.extent, is_reduced_axis, Affine::variable(digit)});
+  };
+  for (const int digit : at(loop).digits) {
+    part = part * digits_[std::size_t(digit)].extent + Affine::variable(int(parts.axes.size()));
+    add_digit(digit, false);
+  }
+  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
+    if (whole.axes[a].reduced) continue;
+    old_axes[a] = Affine::variable(int(parts.axes.size()));
+    parts.axes.push_back(whole.axes[a]);
+  }
+  for (const int node : chain) {
+    if (node == loop || !at(node).reduced) continue;
+    for (const int digit : at(node).digits) add_digit(digit, true);
+  }
+  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
+    if (!whole.axes[a].reduced) continue;
+    old_axes[a] = Affine(whole.axes[a].at.constant);
+    for (const Term& term : whole.axes[a].at.terms) {
+      const auto axis = axis_of.find(term.variable);
+      if (axis == axis_of.end()) throw NotReplayed("a reduction over other loops");
+      old_axes[a] += Affine::variable(axis->second, term.coefficient);
+    }
+  }
+  parts.value = substitute(whole.value, old_axes);
+  for (const Affine& form : whole.target) parts.target.push_back(substitute(form, old_axes));
+  parts.target.insert(parts.target.begin() + std::ptrdiff_t(dimension), part);
+  return parts;
+}
+
+// The sum of these parts: the same loops without the other reduced ones.
+TirSchedule::Block TirSchedule::sum_of_parts(const Block& whole, int loop, int tensor, std::int64_t dimension) const {
+  Block sum = whole;
+  sum.axes.clear();
+  std::vector<Affine> kept(whole.axes.size());
+  Affine part;
+  for (const int digit : at(loop).digits) {
+    const Digit& own = digits_[std::size_t(digit)];
+    part = part * own.extent + Affine::variable(int(sum.axes.size()));
+    sum.axes.push_back({own.name, own.extent, true, Affine::variable(digit)});
+  }
+  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
+    if (whole.axes[a].reduced) continue;
+    kept[a] = Affine::variable(int(sum.axes.size()));
+    sum.axes.push_back(whole.axes[a]);
+  }
+  Access load;
+  load.tensor = tensor;
+  for (Affine& form : sum.target) {
+    form = substitute(form, kept);
+    load.index.push_back(form);
+  }
+  load.index.insert(load.index.begin() + std::ptrdiff_t(dimension), part);
+  sum.value = Value::load(std::move(load));
+  return sum;
+}
+
 // The block sums over the other reduced loops only, for each iteration of this one; a new one adds these sums up. The
 // block's number becomes that of the latter.
 int TirSchedule::rfactor(int loop, std::int64_t dimension) {
@@ -739,73 +803,11 @@ int TirSchedule::rfactor(int loop, std::int64_t dimension) {
       if (at(node).reduced && spatial[std::size_t(digit)]) throw NotReplayed("a loop that is reduced and is not");
   }
   if (!at(loop).reduced) throw NotReplayed("a loop that is not reduced");
-  const std::vector<int> factored = at(loop).digits;
 
   const int tensor = new_tensor(whole.tensor, "rf");
   std::vector<std::int64_t>& shape = computation_.tensors[std::size_t(tensor)].shape;
   shape.insert(shape.begin() + std::ptrdiff_t(dimension), extent_of(loop));
-
-  // Parts: the loop's digits as spatial axes, those of the other reduced loops as reduced ones.
-  Block parts;
-  parts.name = whole.name + "_rf";
-  parts.tensor = tensor;
-  parts.combine = whole.combine;
-  parts.starts = true;
-  std::vector<Affine> old_axes(whole.axes.size());  // over the new ones
-  std::map<int, int> axis_of;                       // by digit
-  Affine part;
-  const auto add_digit = [&](int digit, bool is_reduced_axis) {
-    axis_of[digit] = int(parts.axes.size());
-    const Digit& own = digits_[std::size_t(digit)];
-    parts.axes.push_back({own.name, own.extent, is_reduced_axis, Affine::variable(digit)});
-  };
-  for (const int digit : factored) {
-    part = part * digits_[std::size_t(digit)].extent + Affine::variable(int(parts.axes.size()));
-    add_digit(digit, false);
-  }
-  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
-    if (whole.axes[a].reduced) continue;
-    old_axes[a] = Affine::variable(int(parts.axes.size()));
-    parts.axes.push_back(whole.axes[a]);
-  }
-  for (const int node : chain) {
-    if (node == loop || !at(node).reduced) continue;
-    for (const int digit : at(node).digits) add_digit(digit, true);
-  }
-  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
-    if (!whole.axes[a].reduced) continue;
-    old_axes[a] = Affine(whole.axes[a].at.constant);
-    for (const codegen::Term& term : whole.axes[a].at.terms) {
-      const auto axis = axis_of.find(term.variable);
-      if (axis == axis_of.end()) throw NotReplayed("a reduction over other loops");
-      old_axes[a] += Affine::variable(axis->second, term.coefficient);
-    }
-  }
-  parts.value = codegen::substitute(whole.value, old_axes);
-  for (const Affine& form : whole.target) parts.target.push_back(codegen::substitute(form, old_axes));
-  parts.target.insert(parts.target.begin() + std::ptrdiff_t(dimension), part);
-
-  // The sum of parts: the same loops without the other reduced ones.
-  Block sum = whole;
-  sum.axes.clear();
-  std::vector<Affine> kept(whole.axes.size());
-  for (const int digit : factored) {
-    const Digit& own = digits_[std::size_t(digit)];
-    sum.axes.push_back({own.name, own.extent, true, Affine::variable(digit)});
-  }
-  for (std::size_t a = 0; a < whole.axes.size(); ++a) {
-    if (whole.axes[a].reduced) continue;
-    kept[a] = Affine::variable(int(sum.axes.size()));
-    sum.axes.push_back(whole.axes[a]);
-  }
-  Access load;
-  load.tensor = tensor;
-  for (Affine& form : sum.target) {
-    form = codegen::substitute(form, kept);
-    load.index.push_back(form);
-  }
-  load.index.insert(load.index.begin() + std::ptrdiff_t(dimension), part);
-  sum.value = Value::load(std::move(load));
+  Block parts = parts_of(whole, loop, chain, tensor, dimension), sum = sum_of_parts(whole, loop, tensor, dimension);
 
   const int top = child_towards(root(), block);
   int parent = root();
@@ -833,7 +835,7 @@ int TirSchedule::rfactor(int loop, std::int64_t dimension) {
 
 // Cuts a digit of the form so that the divisor falls on a boundary between two digits.
 void TirSchedule::cut_for(const Mapped& stored) {
-  for (const codegen::Term& term : stored.rest.terms) {
+  for (const Term& term : stored.rest.terms) {
     const std::int64_t extent = digits_[std::size_t(term.variable)].extent, step = term.coefficient;
     if (step <= 0 || stored.divisor % step != 0) continue;
     const std::int64_t inner = stored.divisor / step;
@@ -867,13 +869,13 @@ void TirSchedule::lay_out() {
 // Writes the tree as a loop program.
 class TirSchedule::Writer {
  public:
-  Writer(const TirSchedule& schedule, const codegen::Computation& roles)
+  Writer(const TirSchedule& schedule, const Computation& roles)
       : schedule_(schedule), ranges_(schedule.ranges()), loop_of_(schedule.digits_.size(), -1) {
     gather();
     add_buffers(roles);
   }
 
-  codegen::LoopProgram written() {
+  LoopProgram written() {
     for (const int child : schedule_.at(0).children) {
       const std::vector<int> blocks = schedule_.child_blocks(child);
       const bool prepares =
@@ -907,7 +909,7 @@ class TirSchedule::Writer {
       if (block.starts) throw NotReplayed("a reduction whose start has no place");
       const std::vector<Affine> axes = schedule_.axes_at(block);
       const auto bound = [&](Access access) {
-        for (Affine& form : access.index) form = codegen::substitute(form, axes);
+        for (Affine& form : access.index) form = substitute(form, axes);
         const Layout& layout = schedule_.layouts_[std::size_t(access.tensor)];
         if (layout.is_given && access.padded) throw NotReplayed("a padded load of what is laid out");
         if (layout.is_given) access.index = mapped(layout.map, access.index, ranges_).results;
@@ -915,8 +917,7 @@ class TirSchedule::Writer {
       };
       Bound& own = bound_[node];
       own.target = bound({block.tensor, block.target});
-      own.value = codegen::map_accesses(block.value, bound,
-                                        [&](const Affine& form) { return codegen::substitute(form, axes); });
+      own.value = map_accesses(block.value, bound, [&](const Affine& form) { return substitute(form, axes); });
     }
   }
 
@@ -930,19 +931,19 @@ class TirSchedule::Writer {
   }
 
   // Parameters, then temporaries, each as large as what is used of it within the innermost loop around all its uses.
-  void add_buffers(const codegen::Computation& roles) {
-    const std::vector<codegen::Tensor>& tensors = schedule_.computation_.tensors;
+  void add_buffers(const Computation& roles) {
+    const std::vector<Tensor>& tensors = schedule_.computation_.tensors;
     std::vector<int> buffer_of(tensors.size(), -1);
     for (const bool are_temporary : {false, true}) {
       for (std::size_t t = 0; t < tensors.size(); ++t) {
-        if ((tensors[t].role == codegen::Role::temporary) != are_temporary) continue;
+        if ((tensors[t].role == Role::temporary) != are_temporary) continue;
         std::vector<std::int64_t> shape = tensors[t].shape;
         if (are_temporary) {
           shape = compacted(int(t));
           if (shape.empty()) continue;
         }
         buffer_of[t] = int(program_.buffers.size());
-        const codegen::Role role = are_temporary ? codegen::Role::temporary : roles.tensors[t].role;
+        const Role role = are_temporary ? Role::temporary : roles.tensors[t].role;
         program_.buffers.push_back({tensors[t].name, tensors[t].dtype, shape, role});
       }
     }
@@ -976,7 +977,7 @@ class TirSchedule::Writer {
         begin = {};
         extent = 0;
         each_access(tensor, [&](int, const Access& access) {
-          extent = std::max(extent, codegen::range(access.index[d], ranges_).high + 1);
+          extent = std::max(extent, range(access.index[d], ranges_).high + 1);
         });
       }
       each_access(tensor, [&](int, Access& access) { access.index[d] += begin * -1; });
@@ -1063,7 +1064,7 @@ class TirSchedule::Writer {
   // Over loops in place of digits.
   Affine over_loops(const Affine& form) const {
     Affine result(form.constant);
-    for (const codegen::Term& term : form.terms)
+    for (const Term& term : form.terms)
       result += Affine::variable(loop_of_[std::size_t(term.variable)], term.coefficient);
     return result;
   }
@@ -1074,7 +1075,7 @@ class TirSchedule::Writer {
 
   void store(int node) {
     const Bound& bound = bound_.at(node);
-    const Value value = codegen::replace_loads(bound.value, [&](const Access& load) -> std::optional<Value> {
+    const Value value = replace_loads(bound.value, [&](const Access& load) -> std::optional<Value> {
       return load.padded ? padded(load) : Value::load(over_loops(load));
     });
     program_.stores.push_back({over_loops(bound.target), schedule_.block_at(node).combine, value});
@@ -1115,14 +1116,14 @@ class TirSchedule::Writer {
   std::vector<Interval> ranges_;  // of digits
   std::vector<int> loop_of_;      // by digit
   std::map<int, Bound> bound_;    // by node
-  codegen::LoopProgram program_;
-  codegen::Body* body_ = nullptr;
+  LoopProgram program_;
+  Body* body_ = nullptr;
   std::vector<int> open_;  // loops around the present place
 };
 
-codegen::LoopProgram TirSchedule::program(const codegen::Computation& roles) {
+LoopProgram TirSchedule::program(const Computation& roles) {
   lay_out();
   return Writer(*this, roles).written();
 }
 
-}  // namespace graft::datasets::formats
+}  // namespace graft::codegen

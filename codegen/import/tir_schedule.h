@@ -1,4 +1,4 @@
-// Private to this folder: a function of TIR under the primitives of TVM's schedules, each as TVM defines it (Feng et
+// A function of TIR under the primitives of TVM's schedules, each as TVM defines it (Feng et
 // al., TensorIR, ASPLOS 2023), and the loop program that it is then. Loops of one iteration count as loops until then:
 // traces number them.
 //
@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/import/tir.h"
 #include "codegen/program/program.h"
-#include "datasets/formats/tir.h"
 
-namespace graft::datasets::formats {
+namespace graft::codegen {
 
 // Why a primitive does not apply, or is not expressed.
 class NotReplayed : public std::runtime_error {
@@ -50,7 +50,7 @@ class TirSchedule {
   int cache_read(int block, std::int64_t buffer, std::string_view scope, const std::vector<int>& consumers);
   int decompose_reduction(int block, int loop);
   int rfactor(int loop, std::int64_t dimension);
-  void set_kind(int loop, codegen::LoopKind kind);
+  void set_kind(int loop, LoopKind kind);
   // TVM's pragma auto_unroll_max_step.
   void set_unroll_steps(int loop, std::int64_t steps);
   // The buffer is stored elsewhere: the one that the block writes, or one that it reads, by position.
@@ -61,7 +61,7 @@ class TirSchedule {
   // The program as TVM's passes make it: buffers as large as what is used of them at a time, loops of one iteration
   // left out, loops unrolled as the pragma says. `roles`: of the computation's tensors. Splits digits where a layout
   // needs that.
-  codegen::LoopProgram program(const codegen::Computation& roles);
+  LoopProgram program(const Computation& roles);
 
  private:
   struct Node {
@@ -69,23 +69,23 @@ class TirSchedule {
     std::vector<int> children;
     std::vector<int> digits;
     bool reduced = false;  // of a reduced axis, or a loop fused from some
-    codegen::LoopKind kind = codegen::LoopKind::serial;
+    LoopKind kind = LoopKind::serial;
     std::int64_t unroll_steps = -1;
   };
   struct Axis {
     std::string name;
     std::int64_t extent = 1;
     bool reduced = false;
-    codegen::Affine at;  // over digits
+    Affine at;  // over digits
   };
   struct Block {
     std::string name;
     int tensor = 0;
-    codegen::Combine combine = codegen::Combine::none;
+    Combine combine = Combine::none;
     bool starts = false, prepares = false;
     std::vector<Axis> axes;
-    std::vector<codegen::Affine> target;  // over axes
-    codegen::Value value;                 // over axes
+    std::vector<Affine> target;  // over axes
+    Value value;                 // over axes
   };
   struct Digit {
     std::string name;
@@ -109,8 +109,8 @@ class TirSchedule {
   bool is_inside(int node, int ancestor) const;
   std::vector<bool> digits_around(int node) const;  // of the loop and those around it, by digit
   std::vector<bool> spatial_digits(const Block& block) const;
-  std::vector<codegen::Affine> axes_at(const Block& block) const;
-  std::vector<codegen::Interval> ranges() const;
+  std::vector<Affine> axes_at(const Block& block) const;
+  std::vector<Interval> ranges() const;
   bool is_elementwise(int loop) const;
   std::int64_t near(int loop, std::int64_t factor) const;
   std::vector<int> tensors_read(const Block& block) const;
@@ -121,14 +121,16 @@ class TirSchedule {
   int new_block(Block block, int parent, std::size_t position);
   void move(int node, Block block, int loop, std::size_t position, bool keeps_unit_loops);
   int renamed_digit(int digit, Block& block);
+  Block parts_of(const Block& whole, int loop, const std::vector<int>& chain, int tensor, std::int64_t dimension) const;
+  Block sum_of_parts(const Block& whole, int loop, int tensor, std::int64_t dimension) const;
   int new_tensor(int like, std::string_view suffix);
   Block copy_of(int from, int to) const;
-  std::vector<codegen::Affine> over_digits(std::vector<codegen::Affine> index, const Block& block) const;
-  void add_region(Region& region, const std::vector<codegen::Affine>& index, const std::vector<bool>& outer) const;
+  std::vector<Affine> over_digits(std::vector<Affine> index, const Block& block) const;
+  void add_region(Region& region, const std::vector<Affine>& index, const std::vector<bool>& outer) const;
   void cut_for(const Mapped& stored);
   void lay_out();
 
-  codegen::Computation computation_;  // tensors; those of blocks made here are appended
+  Computation computation_;  // tensors; those of blocks made here are appended
   struct Layout {
     bool is_given = false;
     IndexMap map;
@@ -139,4 +141,4 @@ class TirSchedule {
   std::vector<Digit> digits_;
 };
 
-}  // namespace graft::datasets::formats
+}  // namespace graft::codegen

@@ -1,4 +1,4 @@
-// Private to this folder: functions of TIR, TVM's loop programs, as its databases store them before they are scheduled:
+// Functions of TIR, TVM's loop programs, as its databases store them before they are scheduled:
 // node graphs in JSON, of the releases with type keys (0.8 to 0.20) and of those after them. What a function computes
 // is read as index expressions. Nothing else of it is kept.
 #pragma once
@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "codegen/expression/computation.h"
 
-namespace graft::datasets::formats {
+namespace graft::codegen {
 
 // A stage of the computation as TIR has it: a block in a nest of loops, one for each axis.
 struct TirBlock {
@@ -23,7 +23,7 @@ struct TirBlock {
 struct TirFunction {
   // Parameters that TIR marks as free in layout are constants. Dimensions of one element that no load moves in are left
   // out of parameters.
-  codegen::Computation computation;
+  Computation computation;
   std::vector<TirBlock> blocks;  // in order of execution
 };
 
@@ -49,12 +49,11 @@ base::Result<IndexMap> index_map(std::string_view json);
 // The map of forms over variables of these ranges.
 struct Mapped {
   bool is_affine = true;
-  std::vector<codegen::Affine> results;
+  std::vector<Affine> results;
   // Where it is not affine: the part of a form that a divisor does not divide, and that divisor; 0 for another fault.
-  codegen::Affine rest = {};
+  Affine rest = {};
   std::int64_t divisor = 0;
 };
-Mapped mapped(const IndexMap& map, const std::vector<codegen::Affine>& index,
-              const std::vector<codegen::Interval>& ranges);
+Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::vector<Interval>& ranges);
 
-}  // namespace graft::datasets::formats
+}  // namespace graft::codegen

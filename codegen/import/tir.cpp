@@ -1,4 +1,4 @@
-#include "datasets/formats/tir.h"
+#include "codegen/import/tir.h"
 
 #include <fmt/format.h>
 
@@ -13,17 +13,12 @@
 
 #include "base/document.h"
 
-namespace graft::datasets::formats {
+namespace graft::codegen {
 namespace {
 
 using base::Document;
 using base::Reason;
 using base::Result;
-using codegen::Access;
-using codegen::Affine;
-using codegen::Combine;
-using codegen::Op;
-using codegen::Value;
 
 constexpr std::size_t most_bytes = std::size_t(1) << 24, most_nodes = 100'000, most_loops = 64, most_index_nodes = 1000,
                       most_items = 4096, longest_name = 120;
@@ -244,14 +239,14 @@ class Reader {
     statement(body_, {});
     if (function_.blocks.empty()) throw Unread{"a function without blocks"};
     std::set<int> written;
-    for (const codegen::Stage& stage : computation().stages) written.insert(stage.tensor);
+    for (const Stage& stage : computation().stages) written.insert(stage.tensor);
     for (const int tensor : parameters_) {
-      codegen::Tensor& parameter = computation().tensors[std::size_t(tensor)];
-      if (written.contains(tensor)) parameter.role = codegen::Role::output;
+      Tensor& parameter = computation().tensors[std::size_t(tensor)];
+      if (written.contains(tensor)) parameter.role = Role::output;
     }
     drop_dimensions();
     try {
-      function_.computation = codegen::checked(std::move(function_.computation), "module");
+      function_.computation = checked(std::move(function_.computation), "module");
     } catch (const base::UserError&) {
       throw Unread{"a function beyond index expressions"};
     }
@@ -259,7 +254,7 @@ class Reader {
   }
 
  private:
-  codegen::Computation& computation() { return function_.computation; }
+  Computation& computation() { return function_.computation; }
 
   // Parts of a graph may be shared: as a tree it may be of any size.
   void visit() const {
@@ -294,14 +289,13 @@ class Reader {
     if (const auto known = tensors_.find(buffer); known != tensors_.end()) return known->second;
     const bool is_variable = graph_.kind(buffer) != "Buffer";
     const int described = is_variable ? graph_.to(buffer, "ty") : buffer;
-    codegen::Tensor tensor;
+    Tensor tensor;
     tensor.name = free_name(graph_.text(buffer, "name"), {});
     tensor_names_.insert(tensor.name);
     const std::string type = graph_.type(described);
-    static const std::map<std::string, codegen::DType, std::less<>> types = {
-        {"float32", codegen::DType::f32},   {"float64", codegen::DType::f64}, {"float16", codegen::DType::f16},
-        {"bfloat16", codegen::DType::bf16}, {"int8", codegen::DType::i8},     {"uint8", codegen::DType::u8},
-        {"int32", codegen::DType::i32},     {"int64", codegen::DType::i64}};
+    static const std::map<std::string, DType, std::less<>> types = {
+        {"float32", DType::f32}, {"float64", DType::f64}, {"float16", DType::f16}, {"bfloat16", DType::bf16},
+        {"int8", DType::i8},     {"uint8", DType::u8},    {"int32", DType::i32},   {"int64", DType::i64}};
     const auto found = types.find(type);
     if (found == types.end()) throw Unread{"a buffer of another type"};
     tensor.dtype = found->second;
@@ -336,7 +330,7 @@ class Reader {
       if (mapped == buffers.end() && graph_.kind(graph_.to(parameter, "ty", "type_annotation")) != "BufferType")
         throw Unread{"a parameter that is not a buffer"};
       parameters_.push_back(tensor_of(mapped != buffers.end() ? mapped->second : parameter));
-      computation().tensors.back().role = codegen::Role::input;
+      computation().tensors.back().role = Role::input;
     }
     if (parameters_.size() != computation().tensors.size()) throw Unread{"a parameter that is there twice"};
     const int attributes = graph_.to(function, "attrs");
@@ -346,7 +340,7 @@ class Reader {
         for (const int item : graph_.list(free)) {
           const std::int64_t position = graph_.integer(item);
           if (position < 0 || position >= std::int64_t(parameters_.size())) throw Unread{"a parameter that is missing"};
-          computation().tensors[std::size_t(parameters_[std::size_t(position)])].role = codegen::Role::constant;
+          computation().tensors[std::size_t(parameters_[std::size_t(position)])].role = Role::constant;
         }
       }
     }
@@ -385,14 +379,41 @@ class Reader {
     const int block = graph_.to(realize, "block");
     const int predicate = graph_.to(realize, "predicate");
     if (graph_.kind(predicate) != "IntImm" || graph_.integer(predicate) != 1) throw Unread{"a block with a condition"};
-    const std::vector<int> iterators = graph_.list(block, "iter_vars"), values = graph_.list(realize, "iter_values");
-    if (iterators.size() != values.size() || iterators.size() != loops.size())
-      throw Unread{"a block whose axes are not its loops"};
-    // Axes in the order of the block, spatial ones first.
-    codegen::Stage stage;
+    Stage stage;
     TirBlock added;
     added.name = graph_.text(block, "name_hint");
     added.loops.assign(loops.size(), -1);
+    const std::size_t spatial = add_axes(realize, loops, stage, added);
+    ranges_.clear();
+    for (const Axis& axis : stage.axes) ranges_.push_back({0, axis.extent - 1});
+
+    const int store = graph_.to(block, "body");
+    if (graph_.kind(store) != "BufferStore") throw Unread{"a block of several statements"};
+    stage.tensor = tensor_of(graph_.to(store, "buffer"));
+    const std::vector<Affine> target = indices(graph_.list(store, "indices"));
+    bool is_plain = target.size() == spatial;
+    for (std::size_t d = 0; is_plain && d < target.size(); ++d) is_plain = target[d] == Affine::variable(int(d));
+    if (!is_plain) throw Unread{"a block that does not store at its axes"};
+
+    int value = graph_.to(store, "value");
+    if (spatial < stage.axes.size()) {
+      value = summand_of(value, target, stage);
+      check_start(graph_.to(block, "init"), stage, target);
+    }
+    stage.value = expression(value, 0);
+    for (const Access& load : stage.value.loads)
+      if (load.tensor == stage.tensor) throw Unread{"a block that reads what it stores"};
+    added.stage = int(computation().stages.size());
+    computation().stages.push_back(std::move(stage));
+    function_.blocks.push_back(std::move(added));
+  }
+
+  // Axes in the order of the block, spatial ones first; their number.
+  std::size_t add_axes(int realize, const std::vector<Loop>& loops, Stage& stage, TirBlock& added) {
+    const std::vector<int> iterators = graph_.list(graph_.to(realize, "block"), "iter_vars"),
+                           values = graph_.list(realize, "iter_values");
+    if (iterators.size() != values.size() || iterators.size() != loops.size())
+      throw Unread{"a block whose axes are not its loops"};
     std::set<std::string> axis_names;
     variables_.clear();
     std::size_t spatial = 0;
@@ -418,50 +439,33 @@ class Reader {
         if (!reduced) ++spatial;
       }
     }
-    ranges_.clear();
-    for (const codegen::Axis& axis : stage.axes) ranges_.push_back({0, axis.extent - 1});
+    return spatial;
+  }
 
-    const int store = graph_.to(block, "body");
-    if (graph_.kind(store) != "BufferStore") throw Unread{"a block of several statements"};
-    stage.tensor = tensor_of(graph_.to(store, "buffer"));
-    const std::vector<Affine> target = indices(graph_.list(store, "indices"));
-    bool is_plain = target.size() == spatial;
-    for (std::size_t d = 0; is_plain && d < target.size(); ++d) is_plain = target[d] == Affine::variable(int(d));
-    if (!is_plain) throw Unread{"a block that does not store at its axes"};
-
-    int value = graph_.to(store, "value");
-    const bool reduces = spatial < stage.axes.size();
-    if (reduces) {
-      static const std::map<std::string, Combine, std::less<>> combines = {
-          {"Add", Combine::sum}, {"Max", Combine::max}, {"Min", Combine::min}};
-      const auto combine = combines.find(graph_.kind(value));
-      if (combine == combines.end()) throw Unread{"a reduction other than a sum, a largest or a least"};
-      const int own = graph_.to(value, "a");
-      if (graph_.kind(own) != "BufferLoad" || tensor_of(graph_.to(own, "buffer", "source")) != stage.tensor ||
-          indices(graph_.list(own, "indices")) != target)
-        throw Unread{"a reduction of something else"};
-      stage.combine = combine->second;
-      value = graph_.to(value, "b");
-      check_start(graph_.to(block, "init"), stage, target);
-    }
-    stage.value = expression(value, 0);
-    for (const Access& load : stage.value.loads)
-      if (load.tensor == stage.tensor) throw Unread{"a block that reads what it stores"};
-    added.stage = int(computation().stages.size());
-    computation().stages.push_back(std::move(stage));
-    function_.blocks.push_back(std::move(added));
+  // What a reduction combines with what is stored at `target`.
+  int summand_of(int value, const std::vector<Affine>& target, Stage& stage) {
+    static const std::map<std::string, Combine, std::less<>> combines = {
+        {"Add", Combine::sum}, {"Max", Combine::max}, {"Min", Combine::min}};
+    const auto combine = combines.find(graph_.kind(value));
+    if (combine == combines.end()) throw Unread{"a reduction other than a sum, a largest or a least"};
+    const int own = graph_.to(value, "a");
+    if (graph_.kind(own) != "BufferLoad" || tensor_of(graph_.to(own, "buffer", "source")) != stage.tensor ||
+        indices(graph_.list(own, "indices")) != target)
+      throw Unread{"a reduction of something else"};
+    stage.combine = combine->second;
+    return graph_.to(value, "b");
   }
 
   // The start value of a reduction; TIR has the least finite number where ours is infinite.
-  void check_start(int init, const codegen::Stage& stage, const std::vector<Affine>& target) {
+  void check_start(int init, const Stage& stage, const std::vector<Affine>& target) {
     if (graph_.kind(init) != "BufferStore") throw Unread{"a reduction without a start"};
     if (tensor_of(graph_.to(init, "buffer")) != stage.tensor || indices(graph_.list(init, "indices")) != target)
       throw Unread{"a start of something else"};
     int value = graph_.to(init, "value");
     if (graph_.kind(value) != "FloatImm" && graph_.kind(value) != "IntImm")
       throw Unread{"a start that is not a number"};
-    const codegen::DType type = function_.computation.tensors[std::size_t(stage.tensor)].dtype;
-    const double start = graph_.number(value), wanted = codegen::kept(codegen::identity_of(stage.combine), type);
+    const DType type = function_.computation.tensors[std::size_t(stage.tensor)].dtype;
+    const double start = graph_.number(value), wanted = kept(identity_of(stage.combine), type);
     constexpr double most = std::numeric_limits<float>::max();
     if (start != wanted && !(stage.combine == Combine::max && start <= -most) &&
         !(stage.combine == Combine::min && start >= most))
@@ -525,7 +529,7 @@ class Reader {
     std::vector<bool> is_met(wanted.size(), false);
     for (std::size_t d = 0; d < shape.size(); ++d) {
       const Affine& form = load.index[d];
-      const codegen::Interval range = codegen::range(form, ranges_);
+      const Interval range = codegen::range(form, ranges_);
       const Affine below = form, above = form * -1 + Affine(shape[d] - 1);
       const auto meet = [&](const Affine& bound) {
         bool found = false;
@@ -566,7 +570,7 @@ class Reader {
         {"exp", Op::exp},   {"sqrt", Op::sqrt},       {"rsqrt", Op::rsqrt}, {"log", Op::log}, {"pow", Op::pow},
         {"tanh", Op::tanh}, {"sigmoid", Op::sigmoid}, {"erf", Op::erf},     {"fabs", Op::abs}};
     const auto found = functions.find(name);
-    if (found == functions.end() || arguments.size() != std::size_t(codegen::operands_of(found->second)))
+    if (found == functions.end() || arguments.size() != std::size_t(operands_of(found->second)))
       throw Unread{"a call of " + name};
     if (arguments.size() == 1) return Value::apply(found->second, expression(arguments[0], depth + 1));
     return Value::apply(found->second, expression(arguments[0], depth + 1), expression(arguments[1], depth + 1));
@@ -574,13 +578,13 @@ class Reader {
 
   void drop_dimensions() {
     for (const int tensor : parameters_) {
-      codegen::Tensor& parameter = computation().tensors[std::size_t(tensor)];
-      if (parameter.role == codegen::Role::output) continue;
+      Tensor& parameter = computation().tensors[std::size_t(tensor)];
+      if (parameter.role == Role::output) continue;
       for (std::size_t d = parameter.shape.size(); d-- > 0 && parameter.shape.size() > 1;) {
         if (parameter.shape[d] != 1) continue;
         bool is_moved = false;
         const auto each_load = [&](auto visit) {
-          for (codegen::Stage& stage : computation().stages)
+          for (Stage& stage : computation().stages)
             for (Access& load : stage.value.loads)
               if (load.tensor == tensor) visit(load);
         };
@@ -599,7 +603,7 @@ class Reader {
   std::map<int, int> tensors_;  // by node of the buffer
   std::set<std::string> tensor_names_;
   std::map<int, int> variables_;  // axes of the present block
-  std::vector<codegen::Interval> ranges_;
+  std::vector<Interval> ranges_;
   mutable int visits_ = 0;
 };
 
@@ -636,7 +640,7 @@ Result<IndexMap> index_map(std::string_view json) {
   }
 }
 
-Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::vector<codegen::Interval>& ranges) {
+Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::vector<Interval>& ranges) {
   using Kind = IndexMap::Kind;
   std::vector<Affine> forms;
   const auto failed = [](Affine rest = {}, std::int64_t divisor = 0) {
@@ -669,12 +673,12 @@ Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::
         if (!b.is_constant() || b.constant <= 0) return failed();
         const std::int64_t by = b.constant, rest = ((a.constant % by) + by) % by;
         Affine quotient((a.constant - rest) / by), remainder(rest);
-        for (const codegen::Term& term : a.terms) {
+        for (const Term& term : a.terms) {
           const bool divides = term.coefficient % by == 0;
           (divides ? quotient : remainder) +=
               Affine::variable(term.variable, divides ? term.coefficient / by : term.coefficient);
         }
-        const codegen::Interval range = codegen::range(remainder, ranges);
+        const Interval range = codegen::range(remainder, ranges);
         if (range.low < 0 || range.high >= by) return failed(remainder, by);
         form = node.kind == Kind::quotient ? quotient : remainder;
         break;
@@ -682,7 +686,7 @@ Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::
     }
     const auto is_large = [](std::int64_t number) { return number > largest_number || number < -largest_number; };
     bool too_large = is_large(form.constant) || form.terms.size() > most_loops;
-    for (const codegen::Term& term : form.terms) too_large = too_large || is_large(term.coefficient);
+    for (const Term& term : form.terms) too_large = too_large || is_large(term.coefficient);
     if (too_large) return failed();
     forms.push_back(std::move(form));
   }
@@ -691,4 +695,4 @@ Mapped mapped(const IndexMap& map, const std::vector<Affine>& index, const std::
   return result;
 }
 
-}  // namespace graft::datasets::formats
+}  // namespace graft::codegen
