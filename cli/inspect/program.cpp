@@ -110,7 +110,7 @@ int inspect_workload(const InspectFlags& flags, Session& session) {
     Table table({"domain", "values"});
     for (const codegen::Domain& domain : sketch.domains) table.row({domain.name, std::to_string(domain.values.size())});
     out.table(table);
-    for (const codegen::Condition& condition : sketch.forbids) out.line("forbid " + condition.text);
+    for (const codegen::Condition& condition : sketch.forbids) out.line("forbid " + condition.text());
     out.line("");
     sketches.push(codegen::to_text(*sketch.sketch));
   }

@@ -283,14 +283,17 @@ class Reader {
 
   void forbid(const Statement& statement, std::vector<Draft>& drafts) {
     Cursor cursor = statement.rest;
-    const Condition condition = parse_condition(cursor, constants_);
+    cursor.peek();  // after the spaces
+    const std::string_view text = base::trim(cursor.rest());
+    const std::vector<std::string> names = Condition::names_in(text);
+    if (names.empty()) cursor.fail("a condition over no argument ('$name') forbids everything or nothing");
     bool concerned = false;
     for (Draft& draft : drafts) {
-      std::optional<Condition> own = bound(condition, *draft.sketch);
+      std::optional<Condition> own = condition_on(*draft.sketch, text, cursor);
       if (!own) continue;
       concerned = true;
-      Domain& domain = *domain_of(draft, own->arguments[0]);
-      const bool inside = std::all_of(own->arguments.begin(), own->arguments.end(),
+      Domain& domain = *domain_of(draft, own->arguments().front());
+      const bool inside = std::all_of(own->arguments().begin(), own->arguments().end(),
                                       [&](int argument) { return domain_of(draft, argument) == &domain; });
       if (!inside) {
         draft.forbids.push_back(std::move(*own));
@@ -299,14 +302,23 @@ class Reader {
       std::vector<std::int64_t> arguments(draft.sketch->arguments.size());
       std::erase_if(domain.values, [&](const auto& row) {
         for (std::size_t i = 0; i < row.size(); ++i) arguments[std::size_t(domain.arguments[i])] = row[i];
-        return forbids(*own, arguments);
+        return own->forbids(arguments);
       });
       if (domain.values.empty()) {
         statement.start.fail(
             fmt::format("sketch {}: forbids everything that is left of domain {}", draft.sketch->name, domain.name));
       }
     }
-    if (!concerned) unknown_argument(statement, condition.names, drafts);
+    if (!concerned) unknown_argument(statement, names, drafts);
+  }
+
+  std::optional<Condition> condition_on(const Sketch& sketch, std::string_view text, const Cursor& place) const {
+    const std::vector<std::pair<std::string, std::int64_t>> constants(constants_.begin(), constants_.end());
+    try {
+      return Condition::on(sketch, text, "condition", constants);
+    } catch (const base::UserError& error) {
+      place.fail(error.what());
+    }
   }
 
   // ---- values ----

@@ -16,9 +16,9 @@
 //
 // Values are integers or constants, `{text}` (the alternative of `$name{a|b|...}` with this text), rows of both in
 // brackets where a domain has several arguments, `all` alternatives, or `splits(EXTENT; POLICY)`: chains of tile sizes,
-// each a multiple of the next, by a policy of splits.h (usual, factors, powers, tails). Conditions are those of
-// condition.h. Constants are the extents STAGE.AXIS, `lanes` (of a vector of the first tensor's type) and `registers`.
-// In `from rules`, a statement concerns the sketches that have its arguments.
+// each a multiple of the next, by a policy of splits.h (usual, factors, powers, tails). Conditions are
+// expressions of constraint.h with the operators of C. Constants are the extents STAGE.AXIS, `lanes` (of a vector of
+// the first tensor's type) and `registers`. In `from rules`, a statement concerns the sketches that have its arguments.
 //
 // Intrinsics (program/intrinsic.h) are written among the steps of the sketches that name them.
 //

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/shortened.h"
 
 namespace graft::codegen {
@@ -26,18 +27,18 @@ constexpr std::int64_t most_in_range = 1 << 20;
 constexpr double largest_exact = 9007199254740992.;  // 2^53
 
 bool is_letter(char c) {
-  return std::isalpha((unsigned char)c) || c == '_';
+  return std::isalpha((unsigned char)c) || c == '_' || c == '$';
 }
 
 bool is_letter_or_digit(char c) {
-  return std::isalnum((unsigned char)c) || c == '_' || c == '.';
+  return std::isalnum((unsigned char)c) || c == '_' || c == '.' || c == '$';
 }
 
 class Parser {
  public:
   Parser(std::string_view text, std::span<const std::string> parameters, std::string_view place,
-         std::span<const std::pair<std::string, std::int64_t>> sizes)
-      : text_(text), parameters_(parameters), place_(place), sizes_(sizes) {
+         std::span<const std::pair<std::string, std::int64_t>> sizes, Operators operators)
+      : text_(text), parameters_(parameters), place_(place), sizes_(sizes), is_c_(operators == Operators::c) {
     if (text.size() > longest) fail(fmt::format("an expression of more than {} characters", longest));
   }
 
@@ -168,13 +169,14 @@ class Parser {
 
   int negation(int depth) {
     if (depth > deepest) fail(fmt::format("more than {} brackets, signs and branches in each other", deepest));
-    const bool is_sign = peek() == '!' && !text_.substr(at_).starts_with("!=");
-    if (accept_word("not") || (is_sign && accept("!"))) {
+    if (accept_word("not") || (!is_c_ && accept_denial())) {
       const int operand = negation(depth + 1);
       return add(Kind::negation, {operand});
     }
     return comparison(depth);
   }
+
+  bool accept_denial() { return peek() == '!' && !text_.substr(at_).starts_with("!=") && accept("!"); }
 
   std::string comparator() {
     for (const char* const each : {"==", "!=", "<=", ">=", "<", ">"}) {
@@ -214,7 +216,29 @@ class Parser {
     return add(std::move(node));
   }
 
+  // As in C: each gives 1 or 0, < before ==.
+  int comparisons_of_two(int depth, bool of_order) {
+    int left = of_order ? bits(depth) : comparisons_of_two(depth, true);
+    for (;;) {
+      const std::size_t before = at_;
+      std::string word = comparator();
+      if (word.empty() || (word == "==" || word == "!=") == of_order) {
+        at_ = before;
+        return left;
+      }
+      if (word.ends_with("in")) fail("expected an operator or the end");
+      Node node;
+      node.kind = Kind::comparison;
+      const int right = of_order ? bits(depth) : comparisons_of_two(depth, true);
+      node.operands = {left, right};
+      node.words = {std::move(word)};
+      node.lists = {{}};
+      left = add(std::move(node));
+    }
+  }
+
   int comparison(int depth) {
+    if (is_c_) return comparisons_of_two(depth, false);
     const int first = bits(depth);
     Node node;
     node.kind = Kind::comparison;
@@ -280,9 +304,9 @@ class Parser {
       if (rest.starts_with("//")) {
         kind = Kind::floor_divide, at_ += 2;
       } else if (rest.starts_with("/")) {
-        kind = Kind::divide, ++at_;
+        kind = is_c_ ? Kind::truncate_divide : Kind::divide, ++at_;
       } else if (rest.starts_with("%")) {
-        kind = Kind::remainder, ++at_;
+        kind = is_c_ ? Kind::truncate_remainder : Kind::remainder, ++at_;
       } else if (rest.starts_with("*") && !rest.starts_with("**")) {
         ++at_;
       } else {
@@ -295,9 +319,14 @@ class Parser {
 
   int sign(int depth) {
     if (depth > deepest) fail(fmt::format("more than {} brackets, signs and branches in each other", deepest));
-    if (accept("-")) {
+    const bool is_number = peek() == '-' && at_ + 1 < text_.size() && std::isdigit((unsigned char)text_[at_ + 1]);
+    if (!(is_c_ && is_number) && accept("-")) {
       const int operand = sign(depth + 1);
       return add(Kind::minus, {operand});
+    }
+    if (is_c_ && accept_denial()) {
+      const int operand = sign(depth + 1);
+      return add(Kind::negation, {operand});
     }
     if (accept("+")) return sign(depth + 1);
     if (accept("~")) {
@@ -439,6 +468,7 @@ class Parser {
   std::span<const std::string> parameters_;
   std::string_view place_;
   std::span<const std::pair<std::string, std::int64_t>> sizes_;
+  const bool is_c_;
   std::size_t at_ = 0;
   std::vector<Node> nodes_;
   std::vector<Scalar> constants_;
@@ -552,11 +582,20 @@ Value of_one(Kind kind, const Value& value) {
   return std::abs(whole) > largest_exact ? Value() : of(std::int64_t(whole));
 }
 
+// Rounded to 0, as C does.
+Value truncated(const Value& a, const Value& b, bool wants_remainder) {
+  if (b.integer == 0 || (b.integer == -1 && a.integer == INT64_MIN)) return {};
+  return of(wants_remainder ? a.integer % b.integer : a.integer / b.integer);
+}
+
 Value computed(Kind kind, const Value& a, const Value& b) {
   if (!a.is_number() || !b.is_number()) return {};
   const bool integers = a.type == Value::Type::integer && b.type == Value::Type::integer;
   std::int64_t result = 0;
   switch (kind) {
+    case Kind::truncate_divide:
+    case Kind::truncate_remainder:
+      return integers ? truncated(a, b, kind == Kind::truncate_remainder) : Value();
     case Kind::add:
       if (!integers) return of(a.number() + b.number());
       return __builtin_add_overflow(a.integer, b.integer, &result) ? Value() : of(result);
@@ -581,8 +620,8 @@ Value computed(Kind kind, const Value& a, const Value& b) {
 class Evaluation {
  public:
   Evaluation(const std::vector<Node>& nodes, const std::vector<Scalar>& constants,
-             std::span<const Scalar* const> values)
-      : nodes_(nodes), constants_(constants), values_(values) {}
+             std::span<const Scalar* const> values, Operators operators)
+      : nodes_(nodes), constants_(constants), values_(values), is_c_(operators == Operators::c) {}
 
   Value at(int position) const {
     const Node& node = nodes_[std::size_t(position)];
@@ -601,7 +640,8 @@ class Evaluation {
       case Kind::both: {
         const Value left = operand(0);
         if (left.type == Value::Type::none) return {};
-        return left.is_true() == (node.kind == Kind::either) ? left : operand(1);
+        const Value result = left.is_true() == (node.kind == Kind::either) ? left : operand(1);
+        return is_c_ && result.type != Value::Type::none ? of(std::int64_t(result.is_true())) : result;
       }
       case Kind::negation: {
         const Value value = operand(0);
@@ -677,7 +717,27 @@ class Evaluation {
   const std::vector<Node>& nodes_;
   const std::vector<Scalar>& constants_;
   std::span<const Scalar* const> values_;
+  const bool is_c_;
 };
+
+// As C writes it; "": a constant, "$": a parameter.
+std::string operator_of(const Node& node) {
+  constexpr std::pair<Kind, const char*> operators[] = {{Kind::constant, ""},
+                                                        {Kind::parameter, "$"},
+                                                        {Kind::negation, "!"},
+                                                        {Kind::minus, "neg"},
+                                                        {Kind::both, "&&"},
+                                                        {Kind::either, "||"},
+                                                        {Kind::add, "+"},
+                                                        {Kind::subtract, "-"},
+                                                        {Kind::multiply, "*"},
+                                                        {Kind::truncate_divide, "/"},
+                                                        {Kind::truncate_remainder, "%"}};
+  if (node.kind == Kind::comparison) return node.words.front();
+  for (const auto& [kind, sign] : operators)
+    if (kind == node.kind) return sign;
+  return fmt::format("operation {}", int(node.kind));
+}
 
 }  // namespace
 
@@ -697,8 +757,10 @@ std::optional<double> scalar_number(const Scalar& value) {
 }
 
 Constraint::Constraint(std::string_view text, std::span<const std::string> parameters, std::string_view place,
-                       std::span<const std::pair<std::string, std::int64_t>> sizes)
-    : text_(text), nodes_(Parser(text_, parameters, place, sizes).expression(constants_)) {
+                       std::span<const std::pair<std::string, std::int64_t>> sizes, Operators operators)
+    : text_(text),
+      nodes_(Parser(text_, parameters, place, sizes, operators).expression(constants_)),
+      operators_(operators) {
   for (const Node& node : nodes_) {
     if (node.kind == Kind::parameter) parameters_.push_back(node.parameter);
   }
@@ -708,9 +770,30 @@ Constraint::Constraint(std::string_view text, std::span<const std::string> param
     throw base::UserError(place, fmt::format("a constraint over no parameter: '{}'", base::shortened(text_)));
 }
 
-bool Constraint::holds(std::span<const Scalar* const> values) const {
-  const Value value = Evaluation(nodes_, constants_, values).at(int(nodes_.size()) - 1);
-  return value.type != Value::Type::none && value.is_true();
+std::optional<bool> Constraint::truth(std::span<const Scalar* const> values) const {
+  const Value value = Evaluation(nodes_, constants_, values, operators_).at(int(nodes_.size()) - 1);
+  return value.type == Value::Type::none ? std::nullopt : std::optional(value.is_true());
+}
+
+// That of binary and unary operations on integers is stored by users of spaces of schedules: it stays as it is.
+std::uint64_t Constraint::hash() const {
+  std::uint64_t value = nodes_.size();
+  for (const Node& node : nodes_) {
+    const auto operand = [&](std::size_t i) {
+      return i < node.operands.size() ? std::uint64_t(node.operands[i] + 1) : std::uint64_t(0);
+    };
+    value = base::hash_combine(value, base::hash_bytes(operator_of(node)));
+    value = base::hash_combine(value, base::hash_combine(operand(0), operand(1)));
+    for (std::size_t i = 2; i < node.operands.size(); ++i) value = base::hash_combine(value, operand(i));
+    const Scalar* const constant = node.kind == Kind::constant ? &constants_[std::size_t(node.constant)] : nullptr;
+    const std::int64_t* const number = constant == nullptr ? nullptr : std::get_if<std::int64_t>(constant);
+    value = base::hash_combine(value, number != nullptr     ? std::uint64_t(*number)
+                                      : constant != nullptr ? base::hash_bytes(scalar_text(*constant))
+                                                            : std::uint64_t(std::max(node.parameter, 0)));
+    for (std::size_t i = 1; i < node.words.size(); ++i)
+      value = base::hash_combine(value, base::hash_bytes(node.words[i]));
+  }
+  return value;
 }
 
 Constraint Constraint::part(const std::vector<Node>& nodes, int root) const {
@@ -739,6 +822,7 @@ Constraint Constraint::part(const std::vector<Node>& nodes, int root) const {
   out.parameters_.erase(std::unique(out.parameters_.begin(), out.parameters_.end()), out.parameters_.end());
   out.text_ = text_;
   out.constants_ = constants_;
+  out.operators_ = operators_;
   return out;
 }
 
@@ -792,7 +876,7 @@ std::vector<Constraint> Constraint::implied(bool all_integers) const {
 }
 
 std::vector<Scalar> values_in(std::string_view text, std::string_view place) {
-  return Parser(text, {}, place, {}).list();
+  return Parser(text, {}, place, {}, Operators::python).list();
 }
 
 }  // namespace graft::codegen

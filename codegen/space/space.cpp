@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -167,6 +168,52 @@ double distance(const SketchSpace& part, const Domain& domain, std::size_t a, st
   return sum;
 }
 
+std::vector<std::string> Condition::names_in(std::string_view text) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; (at = text.find('$', at)) != std::string_view::npos;) {
+    const std::size_t begin = ++at;
+    while (at < text.size() && (std::isalnum((unsigned char)text[at]) || text[at] == '_')) ++at;
+    names.emplace_back(text.substr(begin, at - begin));
+  }
+  return names;
+}
+
+std::optional<Condition> Condition::on(const Sketch& sketch, std::string_view text, std::string_view place,
+                                       std::span<const std::pair<std::string, std::int64_t>> constants) {
+  for (const std::string& name : names_in(text))
+    if (!name.empty() && sketch.argument_named(name) < 0) return std::nullopt;
+  std::vector<std::string> arguments;
+  for (const Sketch::Argument& argument : sketch.arguments) arguments.push_back("$" + argument.name);
+  return Condition(Constraint(text, arguments, place, constants, Operators::c), sketch);
+}
+
+Condition::Condition(Constraint expression, const Sketch& sketch) : expression_(std::move(expression)) {
+  constexpr double largest = 9e15;  // whole numbers up to it are exact
+  for (const int argument : arguments()) {
+    std::vector<std::int64_t>& values = values_.emplace_back();
+    for (const double number : numbers_of(sketch, std::size_t(argument))) {
+      if (number != std::floor(number) || std::abs(number) > largest) {
+        values.clear();
+        break;
+      }
+      values.push_back(std::int64_t(number));
+    }
+  }
+}
+
+std::optional<bool> Condition::truth(std::span<const std::int64_t> given) const {
+  std::vector<Scalar> own(arguments().size());
+  std::vector<const Scalar*> all(given.size());
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const std::size_t at = std::size_t(arguments()[i]);
+    const std::vector<std::int64_t>& values = values_[i];
+    if (!values.empty() && (given[at] < 0 || given[at] >= std::int64_t(values.size()))) return std::nullopt;
+    own[i] = values.empty() ? given[at] : values[std::size_t(given[at])];
+    all[at] = &own[i];
+  }
+  return expression_.truth(all);
+}
+
 Space::Space(Workload workload, std::vector<SketchSpace> sketches)
     : workload_(std::move(workload)), sketches_(std::move(sketches)) {
   for (const SketchSpace& sketch : sketches_) {
@@ -236,7 +283,7 @@ base::Result<std::uint64_t> Space::identity_in(const SketchSpace& part, const Ca
     return base::Reason{fmt::format("sketch {}: none of the points listed", part.sketch->name)};
   if (candidate.arguments.size() == part.sketch->arguments.size()) {
     for (const Condition& condition : part.forbids) {
-      if (forbids(condition, candidate.arguments)) return base::Reason{"forbid " + condition.text};
+      if (condition.forbids(candidate.arguments)) return base::Reason{"forbid " + condition.text()};
     }
     if (part.resolver != nullptr) {
       if (const std::string what = part.resolver->violated(candidate.arguments); !what.empty())
@@ -449,7 +496,7 @@ std::uint64_t Space::hash() const {
         for (const std::int64_t number : row) value = base::hash_combine(value, std::uint64_t(number));
       }
     }
-    for (const Condition& condition : sketch.forbids) value = base::hash_combine(value, codegen::hash(condition));
+    for (const Condition& condition : sketch.forbids) value = base::hash_combine(value, condition.hash());
     if (sketch.resolver != nullptr) value = base::hash_combine(value, sketch.resolver->hash());
   }
   for (const Listed& listed : listed_) {

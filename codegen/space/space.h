@@ -8,14 +8,16 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/random.h"
 #include "codegen/expression/workload.h"
 #include "codegen/space/candidate.h"
-#include "codegen/space/condition.h"
+#include "codegen/space/constraint.h"
 #include "codegen/space/sketch.h"
 
 namespace graft::codegen {
@@ -43,10 +45,33 @@ class Resolver {
   virtual std::uint64_t hash() const = 0;
 };
 
+// What a user's file forbids, by the arguments of a sketch.
+class Condition {
+ public:
+  // nullopt if it is about arguments ('$name') that the sketch lacks. UserError at `place` as Constraint.
+  static std::optional<Condition> on(const Sketch& sketch, std::string_view text, std::string_view place,
+                                     std::span<const std::pair<std::string, std::int64_t>> constants);
+  // The names in a text, in order.
+  static std::vector<std::string> names_in(std::string_view text);
+
+  const std::string& text() const { return expression_.text(); }
+  const std::vector<int>& arguments() const { return expression_.parameters(); }  // positions in the sketch
+  // nullopt if it has no value there: then it forbids the point, too.
+  std::optional<bool> truth(std::span<const std::int64_t> arguments) const;
+  bool forbids(std::span<const std::int64_t> arguments) const { return truth(arguments).value_or(true); }
+  std::uint64_t hash() const { return expression_.hash(); }
+
+ private:
+  Condition(Constraint expression, const Sketch& sketch);
+  Constraint expression_;
+  // By argument that occurs: a column's whole numbers; none: the argument itself.
+  std::vector<std::vector<std::int64_t>> values_;
+};
+
 struct SketchSpace {
   std::shared_ptr<const Sketch> sketch;
-  std::vector<Domain> domains;                         // every argument of the sketch in exactly one
-  std::vector<Condition> forbids = {};                 // bound to the sketch
+  std::vector<Domain> domains;  // every argument of the sketch in exactly one
+  std::vector<Condition> forbids = {};
   std::shared_ptr<const Resolver> resolver = nullptr;  // of further constraints; null: none
 };
 

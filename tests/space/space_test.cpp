@@ -260,8 +260,7 @@ TEST(Space, ConditionsAreKept) {
   std::vector<SketchSpace> sketches = {sketch_space(
       tiled, {{"i", {0, 1}, {{12, 4}, {6, 3}, {4, 4}}}, {"j", {2}, {{4}, {8}}}, {"order", {3}, {{0}, {1}}}})};
   const JudgedSpace all(small(), target_with(0, 16), sketches);
-  base::Cursor cursor("$i2 * $j > 24 && $o == 0", "test");
-  sketches[0].forbids.push_back(*bound(parse_condition(cursor, {}), *sketches[0].sketch));
+  sketches[0].forbids.push_back(*Condition::on(*sketches[0].sketch, "$i2 * $j > 24 && $o == 0", "test", {}));
   const JudgedSpace some(small(), target_with(0, 16), sketches);
   EXPECT_NE(all.hash(), some.hash());
   EXPECT_EQ(some.size(), 12) << "points are counted before conditions";
@@ -403,9 +402,8 @@ TEST(Space, ColumnsOfATableAreTheirValues) {
   EXPECT_NEAR(distance(part, block, 0, 1), std::log2(33.0 / 17.0), 1e-12);
   EXPECT_NEAR(distance(part, block, 0, 2), std::log2(513.0 / 17.0), 1e-12);
   EXPECT_EQ(distance(part, order, 0, 1), 1);
-  base::Cursor cursor("$block > 100 && $order == 1", "test");
   SketchSpace conditional = part;
-  conditional.forbids = {*bound(parse_condition(cursor, {}), *sketch)};
+  conditional.forbids = {*Condition::on(*sketch, "$block > 100 && $order == 1", "test", {})};
   const JudgedSpace space(Workload("table(name=t)"), target_with(0, 16), {conditional});
   const auto at = [&](std::int64_t b, std::int64_t o) { return space.valid({space.workload(), sketch, {b, o}}); };
   EXPECT_TRUE(at(2, 0));
