@@ -52,7 +52,7 @@ class Stored {
   }
   const std::vector<void*>& buffers() const { return buffers_; }
   void pack() const {
-    for (const Own& own : own_) {
+    for (const OwnBuffer& own : own_) {
       const DType type = own.buffer.dtype;
       const std::string stored =
           as_bytes(packed(own.buffer.layout, own.buffer.shape, numbers_from(bytes_of_parameter(own), type)), type);
@@ -60,7 +60,7 @@ class Stored {
     }
   }
   void unpack() const {  // outputs
-    for (const Own& own : own_) {
+    for (const OwnBuffer& own : own_) {
       if (own.buffer.role != Role::output) continue;
       const DType type = own.buffer.dtype;
       const std::string_view stored(static_cast<const char*>(own.memory.data()), std::size_t(own.buffer.bytes()));
@@ -71,17 +71,17 @@ class Stored {
   }
 
  private:
-  struct Own {
+  struct OwnBuffer {
     int parameter;
     Buffer buffer;
     Memory memory;
   };
-  std::string_view bytes_of_parameter(const Own& own) const {
+  std::string_view bytes_of_parameter(const OwnBuffer& own) const {
     return {static_cast<const char*>(problem_.buffers()[std::size_t(own.parameter)]), std::size_t(own.buffer.bytes())};
   }
   const Problem& problem_;
   std::vector<void*> buffers_;
-  std::vector<Own> own_;
+  std::vector<OwnBuffer> own_;
 };
 
 // "X 0 1/16 2 3 1%16, Y ...": the parameters that are not stored as the workload says.

@@ -469,7 +469,7 @@ std::vector<std::string> Search::ask(std::int64_t count, const std::function<boo
 void Search::tell(const std::vector<Measured>& measured) {
   translated([&] {
     const std::lock_guard lock(state_->mutex);
-    std::vector<study::AskTellSession::Told> told;
+    std::vector<study::AskTellSession::MeasuredCandidate> told;
     for (const Measured& each : measured) {
       const std::string place = fmt::format("schedule {}", told.size() + 1);
       told.push_back({study::schedule_from(each.schedule, place, state_->workload), measurement_of(each, place)});

@@ -21,11 +21,11 @@ namespace graft::meta {
 namespace {
 
 // What all methods are given and judged on in one draw. No support for 0 shots.
-struct Asked {
+struct JudgedRows {
   std::size_t group;               // its position
   std::vector<std::int64_t> rows;  // of it
 };
-using Draw = Episode<std::vector<Examples>, std::vector<Asked>>;
+using Draw = Episode<std::vector<Examples>, std::vector<JudgedRows>>;
 
 // `shots` rows of each group that supports, and the rest of those that are judged: with `judge_last`, only the last
 // ones.

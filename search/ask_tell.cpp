@@ -41,9 +41,9 @@ void take(std::vector<codegen::Candidate>& from, int count, std::vector<codegen:
 
 // Units of scores, about ln(speed); chosen on the sources of the shipped model (docs/notebook/2026-11-25-search.md).
 // The best of many predictions is too high a one, and a program that was measured elsewhere is as fast as that: it
-// competes with proposals as if its score were higher by `credit`. A moved one whose score is lower than the best of
-// all that are known by more than `given_up` is not worth a trial.
-constexpr float credit = 0.15F, given_up = 0.3F;
+// competes with proposals as if its score were higher by `measured_bonus`. A moved one whose score is lower than the
+// best of all that are known by more than `hopeless_gap` is not worth a trial.
+constexpr float measured_bonus = 0.15F, hopeless_gap = 0.3F;
 
 bool knows_others(const meta::CostModel* prior) {
   return prior != nullptr && prior->is_informed();
@@ -101,7 +101,7 @@ std::vector<codegen::Candidate> AskTell::ask(int count) {
 void AskTell::choose_moved() {
   if (std::exchange(has_chosen_, true) || moved_.empty() || !scorer_.has_model()) return;
   std::vector<float> scores = scorer_.predictions(joined(moved_, known_));
-  const float least = *std::max_element(scores.begin(), scores.end()) - given_up;
+  const float least = *std::max_element(scores.begin(), scores.end()) - hopeless_gap;
   scores.resize(moved_.size());
   std::vector<codegen::Candidate> worth;
   for (const std::size_t at : highest_first(scores)) {
@@ -113,7 +113,7 @@ void AskTell::choose_moved() {
 void AskTell::order(std::span<codegen::Candidate> batch, std::size_t known) {
   if (!scorer_.has_model()) return;
   std::vector<float> scores = scorer_.predictions(batch);
-  for (std::size_t i = 0; i < known; ++i) scores[i] += credit;
+  for (std::size_t i = 0; i < known; ++i) scores[i] += measured_bonus;
   std::vector<codegen::Candidate> ordered;
   for (const std::size_t at : highest_first(scores)) ordered.push_back(std::move(batch[at]));
   std::move(ordered.begin(), ordered.end(), batch.begin());

@@ -345,7 +345,7 @@ Delivery Board::run(std::string_view executable, int kernels, std::chrono::milli
   if (reader.is_garbled()) delivery.ended = false;
   Trouble trouble;
   if (reader.is_garbled()) {
-    trouble.reason = "its answer is none of an executable of graft";
+    trouble.reason = "its output is not that of an executable of graft";
   } else if (finished.timed_out) {
     trouble.reason = fmt::format("nothing was heard for {:g} s", double(silence.count()) * 1e-3);
   } else if (!delivery.ended) {

@@ -427,7 +427,8 @@ void PrintedMeasure::put_unit(Candidate& candidate) const {
     }
     const std::optional<base::Unit> unit = value.unit ? value.unit : of_name ? of_name : unit_;
     if (unit_ && unit && unit->quantity != unit_->quantity) {
-      candidate.doubt = is_time_ ? "its unit is none of time" : fmt::format("its unit is none of {}", unit_->quantity);
+      candidate.doubt =
+          is_time_ ? "its unit is not one of time" : fmt::format("its unit is not one of {}", unit_->quantity);
       return;
     }
     if (unit) value.number *= unit->scale;

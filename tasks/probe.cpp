@@ -51,14 +51,14 @@ std::optional<std::int64_t> number(std::string_view text) {
   return value * (unit == 'K' ? 1 << 10 : unit == 'M' ? 1 << 20 : 1);
 }
 
-struct Told {
+struct MachineFacts {
   std::string machine, system, governor, cpuinfo;
   std::optional<std::int64_t> cores, kilohertz;
   std::vector<std::string> caches;  // "1 Data 32K 64"
 };
 
-Told told_by(const std::string& text) {
-  Told told;
+MachineFacts facts_in(const std::string& text) {
+  MachineFacts facts;
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -67,17 +67,17 @@ Told told_by(const std::string& text) {
     const std::size_t equals = line.find('=');
     const std::string_view key = line.substr(0, equals), value = equals == line.npos ? "" : line.substr(equals + 1);
     if (key == "cpuinfo") {
-      told.cpuinfo = rest;
+      facts.cpuinfo = rest;
       break;
     }
-    if (key == "machine") told.machine = value;
-    if (key == "system") told.system = value;
-    if (key == "governor") told.governor = value;
-    if (key == "cores") told.cores = number(value);
-    if (key == "kilohertz") told.kilohertz = number(value);
-    if (key == "cache") told.caches.emplace_back(value);
+    if (key == "machine") facts.machine = value;
+    if (key == "system") facts.system = value;
+    if (key == "governor") facts.governor = value;
+    if (key == "cores") facts.cores = number(value);
+    if (key == "kilohertz") facts.kilohertz = number(value);
+    if (key == "cache") facts.caches.emplace_back(value);
   }
-  return told;
+  return facts;
 }
 
 void read_caches(const std::vector<std::string>& caches, codegen::Target& target) {
@@ -217,31 +217,31 @@ std::string yaml_of(const Remote& remote, const codegen::Target& target, const s
 
 Probed probed(const Remote& remote) {
   Board board(remote, 0);
-  Told told = told_by(board.shell(fmt::format(script, std::max<std::int64_t>(0, remote.core)), patience));
+  MachineFacts facts = facts_in(board.shell(fmt::format(script, std::max<std::int64_t>(0, remote.core)), patience));
   if (remote.is_emulated()) {
     const std::string program = std::filesystem::path(command_of(remote)[0]).filename();
-    told = {.machine = program.substr(program.find('-') + 1),
-            .system = told.system,
-            .governor = "",
-            .cpuinfo = "",
-            .cores = 1,
-            .kilohertz = std::nullopt,
-            .caches = {}};
-    if (const std::size_t end = told.machine.find("-static"); end != std::string::npos) told.machine.resize(end);
+    facts = {.machine = program.substr(program.find('-') + 1),
+             .system = facts.system,
+             .governor = "",
+             .cpuinfo = "",
+             .cores = 1,
+             .kilohertz = std::nullopt,
+             .caches = {}};
+    if (const std::size_t end = facts.machine.find("-static"); end != std::string::npos) facts.machine.resize(end);
   }
   codegen::CpuinfoTarget read =
-      codegen::target_of_cpuinfo(told.machine, told.cpuinfo, told.cpuinfo.empty() ? -1 : remote.core);
+      codegen::target_of_cpuinfo(facts.machine, facts.cpuinfo, facts.cpuinfo.empty() ? -1 : remote.core);
   codegen::Target& target = read.target;
   // The system may lend fewer than it lists, or list none.
-  if (told.cores) target.cores = read.kinds > 1 ? std::min(target.cores, *told.cores) : *told.cores;
-  read_caches(told.caches, target);
+  if (facts.cores) target.cores = read.kinds > 1 ? std::min(target.cores, *facts.cores) : *facts.cores;
+  read_caches(facts.caches, target);
   const std::string saw = seen(board, target, remote.core < 0 ? read.kinds : 1);
 
-  std::string comment = fmt::format("# Probed: {}", base::one_line(told.system));
-  if (told.kilohertz) comment += fmt::format(", {:.2f} GHz at most", double(*told.kilohertz) * 1e-6);
-  if (!told.governor.empty()) comment += fmt::format(", {} governor", base::one_line(told.governor));
+  std::string comment = fmt::format("# Probed: {}", base::one_line(facts.system));
+  if (facts.kilohertz) comment += fmt::format(", {:.2f} GHz at most", double(*facts.kilohertz) * 1e-6);
+  if (!facts.governor.empty()) comment += fmt::format(", {} governor", base::one_line(facts.governor));
   comment += fmt::format("\n# A program ran there: {}\n", saw);
-  return {yaml_of(remote, target, told.machine, comment + lines(read.notes)), saw, read.notes};
+  return {yaml_of(remote, target, facts.machine, comment + lines(read.notes)), saw, read.notes};
 }
 
 Probed described(const std::string& cpuinfo, const std::string& isa, Remote board) {

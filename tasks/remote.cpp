@@ -173,9 +173,9 @@ base::Result<std::string> linked(const Chunk& chunk, const std::vector<Job*>& jo
 }
 
 // The boards at work on chunks, one thread each.
-class Crew {
+class BoardPool {
  public:
-  Crew(const Remote& remote, const codegen::Target& target, const MeasureSettings& settings)
+  BoardPool(const Remote& remote, const codegen::Target& target, const MeasureSettings& settings)
       : remote_(remote), target_(target), settings_(settings) {
     const std::size_t count = std::max<std::size_t>(remote.ssh.size(), 1);
     for (std::size_t b = 0; b < count; ++b) boards_.emplace_back(remote_, b);
@@ -183,7 +183,7 @@ class Crew {
     for (Board& board : boards_) board.open();
     for (std::size_t b = 0; b < count; ++b) threads_.emplace_back([this, b] { work(boards_[b]); });
   }
-  ~Crew() {
+  ~BoardPool() {
     {
       const std::lock_guard lock(mutex_);
       closing_ = true;
@@ -191,8 +191,8 @@ class Crew {
     changed_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  BoardPool(const BoardPool&) = delete;
+  BoardPool& operator=(const BoardPool&) = delete;
 
   std::size_t size() const { return boards_.size(); }
   void add(std::shared_ptr<Chunk> chunk) {
@@ -351,7 +351,7 @@ class RemoteMeasurer : public Measurer {
       throw base::UserError("timeout_seconds", fmt::format("{:g} is not positive", settings.timeout_seconds));
     }
     if (remote.is_emulated()) require_runs(platform, remote);
-    crew_ = std::make_unique<Crew>(remote, target_, settings_);
+    crew_ = std::make_unique<BoardPool>(remote, target_, settings_);
   }
 
   // The next chunks are compiled while boards run the ones before.
@@ -359,7 +359,7 @@ class RemoteMeasurer : public Measurer {
                base::Monitor& monitor) override {
     std::vector<Planned> plan;
     for (const codegen::Candidate& candidate : candidates) plan.push_back(planned(candidate));
-    std::deque<Sent> sent;
+    std::deque<ChunkInFlight> sent;
     std::size_t reported = 0, chunks = 0;
     for (std::size_t next = 0; reported < plan.size();) {
       if (monitor.stop_requested()) return;
@@ -391,7 +391,7 @@ class RemoteMeasurer : public Measurer {
     Key key;
     base::Result<codegen::LoopProgram> program;
   };
-  struct Sent {
+  struct ChunkInFlight {
     std::shared_ptr<Chunk> chunk;
     std::vector<Key> keys;  // of its jobs
   };
@@ -405,8 +405,8 @@ class RemoteMeasurer : public Measurer {
   // Sends at most `most` programs of one workload that are neither known nor in transfer, from `next` on; returns
   // the position after them.
   std::size_t send(std::span<const codegen::Candidate> candidates, const std::vector<Planned>& plan, std::size_t next,
-                   std::size_t most, std::deque<Sent>& sent, base::Monitor& monitor) {
-    Sent out{std::make_shared<Chunk>(), {}};
+                   std::size_t most, std::deque<ChunkInFlight>& sent, base::Monitor& monitor) {
+    ChunkInFlight out{std::make_shared<Chunk>(), {}};
     std::vector<std::size_t> positions;
     const std::string& workload = plan[next].key.first;
     for (; next < plan.size() && positions.size() < most && plan[next].key.first == workload; ++next) {
@@ -447,7 +447,7 @@ class RemoteMeasurer : public Measurer {
     return next;
   }
 
-  void keep(const Sent& sent) {
+  void keep(const ChunkInFlight& sent) {
     for (std::size_t i = 0; i < sent.keys.size(); ++i) {
       const Measurement& measurement = *sent.chunk->jobs[i].result;
       under_way_.erase(sent.keys[i]);
@@ -467,7 +467,7 @@ class RemoteMeasurer : public Measurer {
   std::map<Key, Measurement> measured_;  // each distinct program once
   std::set<Key> under_way_;
   std::map<std::string, double> best_;  // seconds, by workload
-  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<BoardPool> crew_;
 };
 
 class RemoteDevice : public Device {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/hash.h"
+#include "base/text.h"
 #include "codegen/space/table_schema.h"
 
 namespace graft::codegen {
@@ -74,7 +75,8 @@ std::shared_ptr<const Sketch> measured_sketch_from(const base::Document& text) {
 void check_measured(const Candidate& candidate, const std::string& place) {
   const Sketch& sketch = *candidate.sketch;
   if (candidate.arguments.size() != sketch.arguments.size())
-    throw base::UserError(place, "as many arguments as its sketch has were expected");
+    throw base::UserError(place, "expected " + base::counted(sketch.arguments.size(), "argument") +
+                                     ", one for each of its sketch, got " + std::to_string(candidate.arguments.size()));
   if (!is_row_of_table(candidate)) {
     if (!names_computation(candidate.workload))
       throw base::UserError(place, "schedule steps go with an operator or an index expression");

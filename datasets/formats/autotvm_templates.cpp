@@ -8,7 +8,7 @@ namespace graft::datasets::formats {
 namespace {
 
 using SketchPointer = std::shared_ptr<const codegen::Sketch>;
-using Made = base::Result<SketchPointer>;
+using SketchResult = base::Result<SketchPointer>;
 using Operator = Shape::Operator;
 
 const base::Reason other_knobs{"knobs that we do not know, or that do not fit the shapes"},
@@ -29,7 +29,7 @@ bool divide(std::int64_t whole, std::initializer_list<std::int64_t> parts) {
   return std::all_of(parts.begin(), parts.end(), [&](std::int64_t part) { return part >= 1 && whole % part == 0; });
 }
 
-Made conv2d_nchwc(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult conv2d_nchwc(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::conv2d) return other_operator;
   std::int64_t ic = 0, oc = 0, ow = 0, unroll = 0, oh = 0;
   if (!knobs.factors("tile_ic", 2, &ic) || !knobs.factors("tile_oc", 2, &oc) || !knobs.factors("tile_ow", 2, &ow) ||
@@ -48,7 +48,7 @@ Made conv2d_nchwc(const Shape& shape, const Knobs& knobs, std::vector<std::int64
   return padded(shape, "conv2d_nchwc", padding_in_blocks);
 }
 
-Made depthwise_nchwc(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult depthwise_nchwc(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::depthwise_conv2d) return other_operator;
   std::int64_t ic = 0, oc = 0, ow = 0, unroll = 0;
   if (!knobs.factors("tile_ic", 2, &ic) || !knobs.factors("tile_oc", 2, &oc) || !knobs.factors("tile_ow", 2, &ow) ||
@@ -74,7 +74,7 @@ parallel P b.0 i.0 i_1.0 p.0
 )");
 }
 
-Made dense_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult dense_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::dense || !shape.is_transposed) return other_operator;
   std::int64_t y[2], x[2], k = 0, inner = 0;
   if (!knobs.factors("tile_y", 3, y) || !knobs.factors("tile_x", 3, x) || !knobs.factors("tile_k", 2, &k) ||
@@ -88,7 +88,7 @@ Made dense_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t
   return template_sketch("dense_pack");
 }
 
-Made dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult dense_nopack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::dense || !shape.is_transposed) return other_operator;
   std::int64_t y = 0, x = 0, k = 0;
   if (!knobs.factors("tile_y", 2, &y) || !knobs.factors("tile_x", 2, &x) || !knobs.factors("tile_k", 2, &k) ||
@@ -123,7 +123,7 @@ std::int64_t unrolled(const Knobs& knobs, std::initializer_list<std::int64_t> tr
   return count;
 }
 
-Made conv2d_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult conv2d_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::conv2d) return other_operator;
   std::int64_t f[3], y[3], x[3], rc[1], ry[1], rx[1];
   if (!sizes(knobs, "tile_f", shape.k, f) || !sizes(knobs, "tile_y", shape.out_h, y) ||
@@ -137,7 +137,7 @@ Made conv2d_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_
   return template_sketch("conv2d_cuda");
 }
 
-Made depthwise_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult depthwise_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::depthwise_conv2d) return other_operator;
   std::int64_t f[3], y[3], x[3];
   if (!sizes(knobs, "tile_f", shape.c, f) || !sizes(knobs, "tile_y", shape.out_h, y) ||
@@ -150,7 +150,7 @@ Made depthwise_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int
   return template_sketch("depthwise_cuda");
 }
 
-Made batch_matmul_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult batch_matmul_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::batch_matmul) return other_operator;
   std::int64_t y[2], x[2], k[1];
   if (!sizes(knobs, "tile_y", shape.m, y) || !sizes(knobs, "tile_x", shape.columns, x) ||
@@ -163,7 +163,7 @@ Made batch_matmul_cuda(const Shape& shape, const Knobs& knobs, std::vector<std::
   return template_sketch("batch_matmul_cuda");
 }
 
-Made dense_large_batch(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult dense_large_batch(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::dense) return other_operator;
   std::int64_t x[3], y[3], k[2];
   if (!sizes(knobs, "tile_x", shape.m, x) || !sizes(knobs, "tile_y", shape.columns, y) ||
@@ -174,7 +174,7 @@ Made dense_large_batch(const Shape& shape, const Knobs& knobs, std::vector<std::
   return template_sketch("dense_large_batch");
 }
 
-Made batch_matmul_x86(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult batch_matmul_x86(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::batch_matmul) return other_operator;
   std::int64_t y[1], x[1], k[1];
   if (!sizes(knobs, "tile_y", shape.m, y) || !sizes(knobs, "tile_x", shape.columns, x) ||
@@ -209,7 +209,7 @@ constexpr std::int64_t in_order = 0;  // height, width, channels
 constexpr std::int64_t orders_with_vector[2][3] = {{4, 2, 0},
                                                    {3, 1, 0}};  // channels last / first, by the vector's loop
 
-Made conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult conv2d_spatial_pack(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::conv2d || shape.dilation_h != 1 || shape.dilation_w != 1) return other_operator;
   std::int64_t co[1], oh[1], ow[1];
   Annotated<3> spatial;
@@ -252,7 +252,7 @@ bool rectangle(std::int64_t block, std::int64_t high, std::int64_t wide, std::in
   return rows * columns == block && divide(wide, {columns}) && divide(high, {rows});
 }
 
-Made conv2d_winograd_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult conv2d_winograd_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   constexpr std::int64_t results = 4;  // in each direction of a tile
   if (shape.op != Operator::conv2d || shape.r != 3 || shape.s != 3 || shape.stride_h != 1 || shape.stride_w != 1 ||
       shape.dilation_h != 1 || shape.dilation_w != 1) {
@@ -282,7 +282,7 @@ Made conv2d_winograd_arm(const Shape& shape, const Knobs& knobs, std::vector<std
   return template_sketch("conv2d_winograd_arm");
 }
 
-Made depthwise_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
+SketchResult depthwise_arm(const Shape& shape, const Knobs& knobs, std::vector<std::int64_t>& arguments) {
   if (shape.op != Operator::depthwise_conv2d) return other_operator;
   std::int64_t c[1], h[1], w[1];
   Annotated<3> spatial;

@@ -144,7 +144,8 @@ void import_document(Import& import, const std::filesystem::path& path) {
   std::optional<double> unit = head.unit;
   if (!said.empty()) unit = base::seconds_per(said, "option unit");
   if (!unit) {
-    throw base::UserError(document.path(), "'Metadata' name no 'TimeUnit'; say it: option unit=us (or s, ms, ns)");
+    throw base::UserError(document.path(),
+                          "'Metadata' has no 'TimeUnit'; give the unit of times by option unit=us (or s, ms, ns)");
   }
   if (head.unit && *head.unit != *unit) {
     throw base::UserError("option unit",

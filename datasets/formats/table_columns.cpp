@@ -632,7 +632,7 @@ class Choice {
       return time;
     }
     if (said.empty() && !is_platform) {
-      throw base::UserError(place_, fmt::format("nothing says the unit of the times in column '{}'; say it: option "
+      throw base::UserError(place_, fmt::format("nothing says the unit of the times in column '{}'; give it: option "
                                                 "unit=s (or ms, us, ns); {}",
                                                 name, described()));
     }

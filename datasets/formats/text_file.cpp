@@ -66,42 +66,42 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
 }
 
 // Files of text that no format reads.
-std::optional<OtherKind> other_text(std::string_view begin) {
+std::optional<ForeignFile> other_text(std::string_view begin) {
   const std::string_view text = base::trim(begin);
   if (const std::string html = base::lower_case(text.substr(0, 14));
       html.starts_with("<!doctype html") || html.starts_with("<html"))
-    return OtherKind{"a web page", "download the file itself, not the page that shows it"};
+    return ForeignFile{"a web page", "download the file itself, not the page that shows it"};
   if (has_any(text, {"module {", "module @", "module attributes"}) &&
       has_any(text, {"hal.executable", "#hal.", "iree_codegen.", "iree_hal."}))
-    return OtherKind{"code of IREE, which holds no times", std::string(as_table)};
+    return ForeignFile{"code of IREE, which holds no times", std::string(as_table)};
   if (!text.starts_with('{')) {
     const bool is_code = text.starts_with('#') || text.starts_with("import ") || text.starts_with("from ");
     if (is_code && has_any(text, {"torch._inductor"}))
-      return OtherKind{"code that PyTorch's inductor generated, which holds no times", std::string(as_table)};
+      return ForeignFile{"code that PyTorch's inductor generated, which holds no times", std::string(as_table)};
     if ((text.starts_with("AUTOTUNE ") || has_any(text, {"\nAUTOTUNE "})) && has_any(text, {" ms "}))
-      return OtherKind{"a log of the autotuning of PyTorch's inductor", std::string(as_table)};
+      return ForeignFile{"a log of the autotuning of PyTorch's inductor", std::string(as_table)};
     return std::nullopt;
   }
   if (has_any(text, {"\"configs_timings\""}))
-    return OtherKind{"what Triton's autotuner keeps of one kernel", std::string(as_table)};
+    return ForeignFile{"what Triton's autotuner keeps of one kernel", std::string(as_table)};
   if (has_any(text, {"\"child_paths\""}))
-    return OtherKind{"an index of Triton's cache, which holds no times", std::string(as_table)};
+    return ForeignFile{"an index of Triton's cache, which holds no times", std::string(as_table)};
   if (has_any(text, {"\"found_by_coordesc\"", "\"triton_cache_hash\"", "\"configs_hash\""}))
-    return OtherKind{
+    return ForeignFile{
         "the fastest configuration of a kernel, as PyTorch's inductor keeps it without those it was compared with",
         std::string(as_table)};
   if (has_any(text, {"\"num_warps\""}) && has_any(text, {"\"num_stages\""}) && has_any(text, {"\"hash\""}) &&
       has_any(text, {"\"triton_version\"", "\"cluster_dims\"", "\"num_ctas\"", "\"target\""}))
-    return OtherKind{"what Triton's cache keeps of a compiled kernel, which holds no times", std::string(as_table)};
+    return ForeignFile{"what Triton's cache keeps of a compiled kernel, which holds no times", std::string(as_table)};
   return std::nullopt;
 }
 
 }  // namespace
 
-std::optional<OtherKind> other_kind(std::string_view begin) {
+std::optional<ForeignFile> foreign_file(std::string_view begin) {
   for (const Signature& each : signatures) {
     if (begin.size() < each.offset || !begin.substr(each.offset).starts_with(each.bytes)) continue;
-    return OtherKind{std::string(each.name), std::string(each.remedy)};
+    return ForeignFile{std::string(each.name), std::string(each.remedy)};
   }
   begin = begin.substr(0, bytes_of_kind);
   if (const std::size_t zero = begin.find('\0'); zero != std::string_view::npos) {
@@ -110,9 +110,9 @@ std::optional<OtherKind> other_kind(std::string_view begin) {
     for (std::size_t i = 0; i < begin.size(); ++i) zeros[i % 2] += begin[i] == '\0';
     const std::size_t most = std::max(zeros[0], zeros[1]), least = std::min(zeros[0], zeros[1]);
     if (begin.size() >= 4 && 4 * most > begin.size() && 8 * least < most)
-      return OtherKind{"text in UTF-16",
-                       fmt::format("convert it: iconv -f UTF-16{} -t UTF-8", zeros[0] > zeros[1] ? "BE" : "LE")};
-    return OtherKind{"not text", "import what the tool writes as text"};
+      return ForeignFile{"text in UTF-16",
+                         fmt::format("convert it: iconv -f UTF-16{} -t UTF-8", zeros[0] > zeros[1] ? "BE" : "LE")};
+    return ForeignFile{"not text", "import what the tool writes as text"};
   }
   return other_text(begin);
 }
@@ -126,7 +126,7 @@ TextFile::TextFile(const std::filesystem::path& path) : input_(path) {
     fault_ = std::current_exception();  // said by `read`, whose callers know what came before
   }
   begin_.resize(got);
-  if (const std::optional<OtherKind> kind = other_kind(begin_))
+  if (const std::optional<ForeignFile> kind = foreign_file(begin_))
     throw base::UserError(path.string(), fmt::format("is {}; {}", kind->name, kind->remedy));
   if (begin_.starts_with(byte_order_mark)) begin_.erase(0, byte_order_mark.size());
 }

@@ -17,10 +17,10 @@ namespace graft::datasets::formats {
 
 // What a file is whose text, unpacked, begins so, and what to do with it; nothing for text that one of the formats may
 // read.
-struct OtherKind {
+struct ForeignFile {
   std::string name, remedy;
 };
-std::optional<OtherKind> other_kind(std::string_view begin);
+std::optional<ForeignFile> foreign_file(std::string_view begin);
 constexpr std::size_t bytes_of_kind = 4096;  // bytes that suffice for it
 
 class TextFile {

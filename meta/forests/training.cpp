@@ -19,7 +19,7 @@ BoostingSettings training_trees(const LearnerSettings& settings, std::int64_t us
 
 DecisionForest trained_forest(std::span<const Examples> groups, Loss loss, const BoostingSettings& settings,
                               std::string_view name, base::Monitor& monitor, const DecisionForest& before) {
-  const Together all = together(loss, groups);
+  const JoinedExamples all = joined_examples(loss, groups);
   const base::Matrix rows = tree_rows(all.programs);
   std::vector<float> start(std::size_t(rows.rows), 0.0f);
   if (before.trees() > 0) ForestScorer(before).score(rows, start);

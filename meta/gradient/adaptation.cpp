@@ -27,7 +27,7 @@ Inputs<float> inputs_of(const features::Encoded& programs) {
   return {programs.rows.values, programs.begins, programs.parents};
 }
 
-Together together(Loss loss, std::span<const Examples> groups) {
+JoinedExamples joined_examples(Loss loss, std::span<const Examples> groups) {
   features::Encoded programs;
   std::vector<double> log_seconds;
   std::vector<std::int64_t> sizes;
@@ -40,7 +40,7 @@ Together together(Loss loss, std::span<const Examples> groups) {
 }
 
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups) {
-  auto [programs, objective] = together(loss, groups);
+  auto [programs, objective] = joined_examples(loss, groups);
   if (programs.programs() > 0) programs = normalisation.apply(std::move(programs));
   return {std::move(programs.rows.values), std::move(programs.begins), std::move(programs.parents),
           std::move(objective)};

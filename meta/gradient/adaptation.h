@@ -47,11 +47,11 @@ struct NetworkState {
 Inputs<float> inputs_of(const features::Encoded& programs);
 
 // Programs of all groups, concatenated, and their loss.
-struct Together {
+struct JoinedExamples {
   features::Encoded programs;  // as they are
   Objective objective;
 };
-Together together(Loss loss, std::span<const Examples> groups);
+JoinedExamples joined_examples(Loss loss, std::span<const Examples> groups);
 
 // The same as one batch, features normalised.
 Batch<float> batch_of(const Normalisation& normalisation, Loss loss, std::span<const Examples> groups);

@@ -8,7 +8,7 @@
 namespace graft::meta {
 namespace {
 
-base::Arrays state_of(std::span<const Changing> changing, std::int64_t done, const std::vector<float>& losses) {
+base::Arrays state_of(std::span<const TrainedVector> changing, std::int64_t done, const std::vector<float>& losses) {
   base::Arrays out;
   put_integers(out, "done", {done});
   put_values(out, "losses", losses);
@@ -21,7 +21,7 @@ base::Arrays state_of(std::span<const Changing> changing, std::int64_t done, con
   return out;
 }
 
-std::int64_t resume(const base::Arrays& from, std::span<const Changing> changing, std::vector<float>& losses) {
+std::int64_t resume(const base::Arrays& from, std::span<const TrainedVector> changing, std::vector<float>& losses) {
   const std::int64_t done = integer_of(from, "done", 0);
   losses = values_of(from, "losses", done);
   for (std::size_t c = 0; c < changing.size(); ++c) {
@@ -36,7 +36,7 @@ std::int64_t resume(const base::Arrays& from, std::span<const Changing> changing
 
 }  // namespace
 
-void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step) {
+void run(const Stage& stage, std::span<const TrainedVector> changing, const std::function<float(std::int64_t)>& step) {
   const std::string key = fmt::format("{} (seed {})", stage.name, stage.seed);
   std::vector<float> losses;
   std::int64_t first = 0;

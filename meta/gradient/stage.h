@@ -15,7 +15,7 @@
 namespace graft::meta {
 
 // A vector that a stage changes.
-struct Changing {
+struct TrainedVector {
   std::vector<float>* values = nullptr;
   Adam* adam = nullptr;  // may be null
 };
@@ -32,6 +32,6 @@ struct Stage {
 
 // Calls step(k) for k = 0, 1, .., which returns its loss. It must depend only on k and on the vectors. Throws Stopped
 // when the monitor asks for it, after writing a checkpoint, and Failure if ranks of the team found different ones.
-void run(const Stage& stage, std::span<const Changing> changing, const std::function<float(std::int64_t)>& step);
+void run(const Stage& stage, std::span<const TrainedVector> changing, const std::function<float(std::int64_t)>& step);
 
 }  // namespace graft::meta

@@ -47,7 +47,7 @@ void train_in_batches(std::vector<float>& theta, std::span<const PreparedGroup> 
   base::Team alone;
   base::Team& team = stage.team == nullptr ? alone : *stage.team;
   Adam adam(theta.size());
-  std::vector<Changing> changing = {{&theta, &adam}};
+  std::vector<TrainedVector> changing = {{&theta, &adam}};
   if (mean != nullptr) changing.push_back({&mean->values, nullptr});
   run(stage, changing, [&](std::int64_t step) {
     base::Stream stream(stage.seed, stage.name, std::uint64_t(step));

@@ -75,7 +75,7 @@ void train_heads(const Network& network, Embedding& embedding, std::span<const P
                  const std::vector<std::size_t>& head_of, const PooledSettings& settings, Stage stage) {
   stage.steps = settings.steps;
   Adam adam(embedding.theta.size()), heads_adam(embedding.heads.size());
-  const Changing changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &heads_adam}};
+  const TrainedVector changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &heads_adam}};
   std::vector<float> gradient(embedding.theta.size());
   run(stage, changing, [&](std::int64_t step) {
     base::Stream stream(stage.seed, stage.name, std::uint64_t(step));
@@ -163,7 +163,8 @@ class EpisodicLearner final : public Learner {
     for (const float value : embedding.heads) squares += double(value) * double(value) / double(width);
     std::vector<float> log_scale{kind_ == HeadKind::ridge ? float(std::log(squares + 1e-6)) : 0.0f};
     Adam adam(embedding.theta.size()), mean_adam(embedding.heads.size()), scale_adam(1);
-    const Changing changing[] = {{&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
+    const TrainedVector changing[] = {
+        {&embedding.theta, &adam}, {&embedding.heads, &mean_adam}, {&log_scale, &scale_adam}};
     Stage stage = shared_stage_of(settings, "episodes", monitor);
     stage.steps = settings.steps > 0 ? settings.steps : episode_steps;
     run(stage, changing, [&](std::int64_t step) {

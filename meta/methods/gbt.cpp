@@ -25,7 +25,7 @@ class ForestModel final : public CostModel {
   }
 
   std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
-    const auto [programs, objective] = together(state_.adaptation.loss, support);
+    const auto [programs, objective] = joined_examples(state_.adaptation.loss, support);
     if (objective.empty()) return make_forest_model(state_);
     const double shots = double(objective.rows()) / double(support.size());
     ForestState moved = state_;
@@ -71,7 +71,7 @@ struct Rows {
   Objective objective;
 };
 Rows rows_of(std::span<const Examples> groups, Loss loss) {
-  Together all = together(loss, groups);
+  JoinedExamples all = joined_examples(loss, groups);
   return {tree_rows(all.programs), std::move(all.objective)};
 }
 

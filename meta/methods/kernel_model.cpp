@@ -31,9 +31,9 @@ using Vector = Eigen::VectorXf;
 //   decides on the sources' speed does not distinguish them; or
 //   hidden: <h(a), h(b)>, of the hidden layers of a network for all sources (sources/trunk.h), each about its mean in
 //   the support and with mean square 1 / layers there.
-enum class Own { features, leaves, hidden };
+enum class SimilarBy { features, leaves, hidden };
 struct Kernel {
-  Own own = Own::features;
+  SimilarBy own = SimilarBy::features;
   float share = 0.5f, width = 1, trust = 0;
   float from_mean = 0;  // 1: regress from the mean of the sources, 0: from nothing
   bool operator==(const Kernel&) const = default;
@@ -49,13 +49,13 @@ struct Rows {
 };
 
 // The trees of all sources as one forest.
-struct Grove {
+struct JoinedForest {
   DecisionForest forest;
   std::vector<std::size_t> source;  // of each tree
   ForestScorer scorer;
 };
 
-std::shared_ptr<const Grove> grove_of(const SourceBasis& basis) {
+std::shared_ptr<const JoinedForest> joined_forest(const SourceBasis& basis) {
   if (basis.forests.empty()) return nullptr;
   DecisionForest all;
   all.features = basis.forests.front().features;
@@ -65,7 +65,7 @@ std::shared_ptr<const Grove> grove_of(const SourceBasis& basis) {
     source.resize(std::size_t(all.trees()), s);
   }
   ForestScorer scorer(all);
-  return std::make_shared<const Grove>(Grove{std::move(all), std::move(source), std::move(scorer)});
+  return std::make_shared<const JoinedForest>(JoinedForest{std::move(all), std::move(source), std::move(scorer)});
 }
 
 Eigen::Map<const Matrix> in_rows(const base::Matrix& matrix) {
@@ -100,8 +100,8 @@ struct Similarity {
   }
   Matrix kernel(const Kernel& k) const {
     if (k.trust == 1) return agreement;
-    Matrix out = k.own == Own::hidden ? hidden : proximity;
-    if (k.own == Own::features)
+    Matrix out = k.own == SimilarBy::hidden ? hidden : proximity;
+    if (k.own == SimilarBy::features)
       out = (1 - k.share) * dots.array() + k.share * (distances.array() / (-2 * k.width * k.width)).exp();
     if (k.trust > 0) out = (1 - k.trust) * out + k.trust * agreement;
     return out;
@@ -190,11 +190,11 @@ std::vector<Choice> grid(bool has_sources, bool has_leaves, bool has_trunk) {
     }
   };
   const std::vector<float> mixed = {0.9f, 0.5f, 0.0f};
-  if (has_sources) add({has_leaves ? Own::leaves : Own::features}, {1.0f}, all_noises);
-  if (has_leaves) add({Own::leaves}, mixed, all_noises);
-  if (has_trunk) add({Own::hidden}, {0.5f, 0.0f}, {2.0f, 0.5f, 0.1f});
+  if (has_sources) add({has_leaves ? SimilarBy::leaves : SimilarBy::features}, {1.0f}, all_noises);
+  if (has_leaves) add({SimilarBy::leaves}, mixed, all_noises);
+  if (has_trunk) add({SimilarBy::hidden}, {0.5f, 0.0f}, {2.0f, 0.5f, 0.1f});
   for (const auto& [share, width] : {std::pair{0.0f, 1.0f}, {0.5f, 1.0f}, {0.9f, 1.0f}, {0.9f, 0.4f}}) {
-    const Kernel kernel{Own::features, share, width};
+    const Kernel kernel{SimilarBy::features, share, width};
     if (has_leaves) {
       add(kernel, {0.5f, 0.0f}, fewer_noises);
     } else {
@@ -326,9 +326,9 @@ void put(const SharedTrunk& trunk, base::Arrays& arrays) {
 class KernelModel final : public CostModel {
  public:
   // A null basis makes it scratch; the grove is the basis's, if it has forests. The trunk may be null.
-  KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis, std::shared_ptr<const Grove> grove,
-              std::shared_ptr<const SharedTrunk> trunk, std::shared_ptr<const StackingPrior> prior,
-              std::shared_ptr<const Fit> fit)
+  KernelModel(std::int64_t features, std::shared_ptr<const SourceBasis> basis,
+              std::shared_ptr<const JoinedForest> grove, std::shared_ptr<const SharedTrunk> trunk,
+              std::shared_ptr<const StackingPrior> prior, std::shared_ptr<const Fit> fit)
       : features_(features),
         basis_(std::move(basis)),
         grove_(std::move(grove)),
@@ -393,8 +393,8 @@ class KernelModel final : public CostModel {
       const Vector apart = predicted(regression, to_support, mean_score) - mean;
       for (Eigen::Index i = 0; i < to_support.rows(); ++i) {
         float prior = 1;  // the kernel of a row with itself
-        if (k.own == Own::features) prior = k.share + (1 - k.share) * rows.norms[i] / fit_->varying;
-        if (k.own == Own::hidden) prior = in_rows(rows.hidden).row(i).squaredNorm();
+        if (k.own == SimilarBy::features) prior = k.share + (1 - k.share) * rows.norms[i] / fit_->varying;
+        if (k.own == SimilarBy::hidden) prior = in_rows(rows.hidden).row(i).squaredNorm();
         if (k.trust > 0) {
           const auto s = rows.sources.row(i);
           const float agreement = Eigen::Map<const Vector>(s.data(), std::int64_t(s.size())).squaredNorm();
@@ -653,9 +653,9 @@ class KernelModel final : public CostModel {
       const Eigen::Map<const Vector> alpha(values.data(), std::int64_t(values.size()));
       const Kernel& k = choice.kernel;
       const Vector own = choice.weight * (1 - k.trust) * alpha;
-      if (k.own == Own::leaves) {
+      if (k.own == SimilarBy::leaves) {
         of_leaves += own;
-      } else if (k.own == Own::hidden) {
+      } else if (k.own == SimilarBy::hidden) {
         by_hidden += own;
       } else if (k.trust < 1) {
         of_features = true;
@@ -693,7 +693,7 @@ class KernelModel final : public CostModel {
 
   std::int64_t features_;
   std::shared_ptr<const SourceBasis> basis_;
-  std::shared_ptr<const Grove> grove_;
+  std::shared_ptr<const JoinedForest> grove_;
   std::shared_ptr<const SharedTrunk> trunk_;
   std::shared_ptr<const StackingPrior> prior_;
   std::shared_ptr<const Fit> fit_;
@@ -706,7 +706,7 @@ std::shared_ptr<const StackingPrior> shared(StackingPrior prior) {
 
 KernelModel residual_of(SourceBasis basis, std::optional<SharedTrunk> trunk, StackingPrior prior) {
   const std::int64_t features = basis.normalisation.features();
-  auto grove = grove_of(basis);
+  auto grove = joined_forest(basis);
   return {features,
           std::make_shared<const SourceBasis>(std::move(basis)),
           std::move(grove),

@@ -165,7 +165,7 @@ class MetaGradientLearner final : public Learner {
     Adam adam(out.theta.size()), rates_adam(rates.size());
     Stage stage = shared_stage_of(settings, name, monitor);
     stage.steps = ((settings.steps > 0 ? settings.steps : meta_.outer_steps) + share - 1) / share;
-    const Changing changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
+    const TrainedVector changing[] = {{&out.theta, &adam}, {&rates, &rates_adam}};
     run(stage, changing, [&](std::int64_t step) {
       const double progress = double(step) / double(stage.steps), left = 1 - progress;
       const OuterRule rule = meta_.anneals && progress < 0.3 ? OuterRule::first_order : meta_.rule;

@@ -54,7 +54,7 @@ class GlobalLocalModel final : public CostModel {
   }
 
   std::unique_ptr<CostModel> fitted(std::span<const Examples> support) const override {
-    const auto [programs, objective] = together(Loss::rank, support);
+    const auto [programs, objective] = joined_examples(Loss::rank, support);
     if (objective.empty()) return clone();
     const double rows = double(objective.rows());
     double weight = std::exp2(-rows / half_life);

@@ -130,7 +130,7 @@ search::Retimed timed_again(const std::vector<codegen::Candidate>& candidates, c
 }
 
 // One search's trials, and whose they are.
-struct Made {
+struct SearchTrials {
   std::string method;
   std::int64_t seed = 0;
   std::vector<datasets::Trial> trials;
@@ -161,7 +161,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
                                           std::int64_t all, std::map<std::string, MethodTime>& times,
                                           base::Monitor& monitor) {
   const Experiment& experiment = request.experiment;
-  std::vector<Made> made;
+  std::vector<SearchTrials> made;
   for (std::int64_t seed = 1; seed <= experiment.seeds; ++seed) {
     for (const Experiment::Method& method : experiment.methods) {
       ++done;
@@ -178,7 +178,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
   if (retimed) {
     std::vector<codegen::Candidate> finalists;
     std::set<std::uint64_t> known;
-    for (const Made& search : made) {
+    for (const SearchTrials& search : made) {
       for (codegen::Candidate& candidate : search::finalists(search.trials)) {
         if (known.insert(codegen::hash(candidate)).second) finalists.push_back(std::move(candidate));
       }
@@ -189,7 +189,7 @@ std::vector<search::Searched> searches_of(const codegen::Workload& workload, con
         monitor);
   }
   std::vector<search::Searched> searches;
-  for (const Made& search : made)
+  for (const SearchTrials& search : made)
     searches.push_back(
         search::searched(search.method, platform.name, search.seed, search.trials, retimed ? &again : nullptr));
   return searches;

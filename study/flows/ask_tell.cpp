@@ -53,10 +53,10 @@ std::vector<codegen::Candidate> AskTellSession::ask(int count) {
   return state_->search.ask(count);
 }
 
-void AskTellSession::tell(const std::vector<Told>& measured) {
+void AskTellSession::tell(const std::vector<MeasuredCandidate>& measured) {
   const codegen::Space& space = state_->space;
   std::vector<datasets::Trial> trials;
-  for (const Told& told : measured) {
+  for (const MeasuredCandidate& told : measured) {
     const std::string place = fmt::format("schedule {}", trials.size() + 1);
     if (!(told.candidate.workload == space.workload()))
       throw base::UserError(place, fmt::format("of another workload, {}", told.candidate.workload.text()));

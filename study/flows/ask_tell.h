@@ -37,11 +37,11 @@ class AskTellSession {
   // Measurements of candidates of the workload, in their order, whether they were asked for or not; all of them or, at
   // a UserError, none: for one that contradicts itself (datasets/trial.h), is of another workload, or is ok and does
   // not lower.
-  struct Told {
+  struct MeasuredCandidate {
     codegen::Candidate candidate;
     datasets::Measurement measurement;
   };
-  void tell(const std::vector<Told>& measured);
+  void tell(const std::vector<MeasuredCandidate>& measured);
   const std::vector<datasets::Trial>& trials() const;  // that were told
   std::optional<datasets::Trial> best() const;         // the fastest ok one
 

@@ -36,7 +36,7 @@ namespace {
 
 constexpr double abort_factor = 3;
 
-// What no table says: settings that go together or not.
+// Which settings go together: the table of settings does not say it.
 void check(const TuneRequest& request) {
   check_settings(request);
   if (request.again && request.library.empty()) throw FieldError("again", "goes with `library`");
@@ -115,7 +115,7 @@ std::vector<codegen::Candidate> candidates_at(const base::Document& document, st
 }
 
 // `first`; what the model remembers of this shape, or else the best of the history; what the model and the library know
-// of near shapes. Of a run that goes on, what it began with.
+// of near shapes. A run that continues begins with what is kept in its folder.
 Start start_of(const TuneRequest& request, std::vector<codegen::Candidate> first, const History& history,
                const Prior& prior, const search::RunDirectory& run, const codegen::Space& space,
                search::Programs& programs) {
@@ -186,20 +186,11 @@ base::Document builds_document(const std::vector<search::Build>& builds) {
 }  // namespace
 
 KnownAnswer known_answer(const TuneResult& result, const TuneRequest& request) {
-  const Answer& answer = *result.answer;
-  const base::Document context = context_of(request.command_line);
-  return {request.platform.name,
-          platform_hash(request.platform),
-          result.source,
-          answer.candidate,
-          answer.program_hash,
-          answer.pipeline,
-          answer.measurement,
-          std::int64_t(result.trials.size()),
-          context.at("date").as_string(),
-          context.at("graft").as_string(),
-          context.at("host").at("cpu").as_string(),
-          is_cold(request)};
+  KnownAnswer known = known_answer(*result.answer, platform_hash(request.platform), std::int64_t(result.trials.size()),
+                                   request.command_line);
+  known.platform = request.platform.name;
+  known.cold = is_cold(request);
+  return known;
 }
 
 std::string settings_hash(const TuneRequest& request) {
@@ -426,14 +417,15 @@ TuneResult watched(TuneRequest request, base::Monitor& monitor) {
         request.history.insert(request.history.end(), before.begin(), before.end());
         request.trials = trials;
         // A measurer of its own: what was fastest on the other machine sets no limit here.
-        struct Own {
+        struct SessionAndResources {
           SearchResources resources;
           TuneSession session;
-          Own(const TuneRequest& request, base::Monitor& monitor) : session(request, resources, monitor) {
+          SessionAndResources(const TuneRequest& request, base::Monitor& monitor)
+              : session(request, resources, monitor) {
             note_continued(request.out, session.recorded(), monitor);
           }
         };
-        const auto own = std::make_shared<Own>(request, monitor);
+        const auto own = std::make_shared<SessionAndResources>(request, monitor);
         return std::shared_ptr<TuneSession>(own, &own->session);
       },
       monitor);

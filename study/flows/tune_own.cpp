@@ -206,7 +206,7 @@ class InTurns final : public tasks::Measurer {
   InTurns(std::unique_ptr<tasks::Measurer> inner, Turn& turn) : inner_(std::move(inner)), turn_(turn) {}
   void measure(std::span<const codegen::Candidate> candidates,
                const std::function<void(const tasks::Measured&)>& on_trial, base::Monitor& monitor) override {
-    const Away away(turn_);
+    const TurnGiven given(turn_);
     inner_->measure(
         candidates,
         [&](const tasks::Measured& measured) {
@@ -217,10 +217,10 @@ class InTurns final : public tasks::Measurer {
   }
 
  private:
-  struct Away {
+  struct TurnGiven {
     Turn& turn;
-    explicit Away(Turn& of) : turn(of) { turn.unlock(); }
-    ~Away() { turn.lock(); }
+    explicit TurnGiven(Turn& of) : turn(of) { turn.unlock(); }
+    ~TurnGiven() { turn.lock(); }
   };
   std::unique_ptr<tasks::Measurer> inner_;
   Turn& turn_;
@@ -455,12 +455,11 @@ OwnResult OwnSession::finish(bool complete, base::Monitor&) {
   keep(to_document(result), result.folder);
   if (complete && result.best && !request.search.library.empty()) {
     const std::optional<datasets::Trial> best = search::best_trial(run.journal().trials(), parameters.workload());
-    const base::Document context = context_of(request.search.command_line);
     Library(request.search.library)
-        .record({platform.name, command_hash(request, parameters, platform), tasks::command_source, best->candidate,
-                 best->program_hash, "", best->measurement, std::int64_t(result.trials.size()),
-                 context.at("date").as_string(), context.at("graft").as_string(),
-                 context.at("host").at("cpu").as_string()});
+        .record(known_answer({platform.name, tasks::command_source, best->index, best->candidate, best->program_hash,
+                              "", best->measurement},
+                             command_hash(request, parameters, platform), std::int64_t(result.trials.size()),
+                             request.search.command_line));
   }
   return result;
 }

@@ -19,7 +19,9 @@ namespace graft::study {
 namespace {
 
 constexpr std::size_t best_of_each = 4;
-constexpr double much = 0.223, little = 0.03;  // logarithms of ratios: a quarter; more than repetitions differ by
+// When a machine counts as another one, in logarithms of ratios of times: the fastest programs all changed in one
+// direction by more than repetitions of one program differ, and the middle one by a quarter (ln 1.25).
+constexpr double least_change = 0.03, middle_change = 0.223;
 
 std::filesystem::path before(const std::filesystem::path& out, std::size_t number) {
   std::filesystem::path plain = out.lexically_normal();
@@ -126,8 +128,8 @@ bool is_another_machine(std::span<const double> before, std::span<const double> 
   }
   if (changes.empty()) return false;
   const auto [least, most] = std::minmax_element(changes.begin(), changes.end());
-  const bool one_way = *least > little || *most < -little;
-  return one_way && std::abs(base::median(changes)) >= much;
+  const bool one_way = *least > least_change || *most < -least_change;
+  return one_way && std::abs(base::median(changes)) >= middle_change;
 }
 
 }  // namespace graft::study

@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "codegen/machine/dot_products.h"
 #include "codegen/schedule/candidate_program.h"
+#include "study/inputs/request.h"
 
 namespace graft::study {
 namespace {
@@ -96,6 +97,22 @@ KnownAnswer read_answer(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+KnownAnswer known_answer(const Answer& answer, std::string platform_hash, std::int64_t trials,
+                         std::string_view command_line) {
+  const base::Document context = context_of(command_line);
+  return {.platform = answer.platform,
+          .platform_hash = std::move(platform_hash),
+          .source = answer.source,
+          .candidate = answer.candidate,
+          .program_hash = answer.program_hash,
+          .pipeline = answer.pipeline,
+          .measurement = answer.measurement,
+          .trials = trials,
+          .date = context.at("date").as_string(),
+          .graft = context.at("graft").as_string(),
+          .host = context.at("host").at("cpu").as_string()};
+}
 
 base::Document to_document(const KnownAnswer& answer) {
   base::Document out = base::Document::map()

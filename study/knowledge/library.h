@@ -18,6 +18,7 @@
 #include "codegen/expression/target.h"
 #include "codegen/space/candidate.h"
 #include "datasets/trial.h"
+#include "study/knowledge/answer.h"
 
 namespace graft::study {
 
@@ -33,6 +34,10 @@ struct KnownAnswer {
   // Whether its constants came from memory, as in a network, or from caches; nothing: an earlier graft did not say.
   std::optional<bool> cold = {};
 };
+
+// A search's answer as it is recorded now and here, by a command.
+KnownAnswer known_answer(const Answer& answer, std::string platform_hash, std::int64_t trials,
+                         std::string_view command_line);
 
 // One JSON object, strictly read: UserError with the place for what is missing, unknown or contradictory, a candidate
 // that codegen::candidate_from refuses or that has micro-kernels of its own, a measurement that is not ok.

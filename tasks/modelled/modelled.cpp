@@ -179,7 +179,7 @@ class ModelledMeasurer : public Measurer {
                base::Monitor& monitor) override {
     for (std::size_t begin = 0; begin < candidates.size(); begin += block_size) {
       const std::size_t count = std::min(block_size, candidates.size() - begin);
-      std::vector<Made> made(count);
+      std::vector<TimedProgram> made(count);
       try {
         base::parallel_for(std::int64_t(count), settings_.threads, monitor,
                            [&](std::int64_t i) { made[std::size_t(i)] = make(candidates[begin + std::size_t(i)]); });
@@ -199,7 +199,7 @@ class ModelledMeasurer : public Measurer {
   using Key = std::pair<std::string, std::uint64_t>;  // workload and program
 
   // The work that can be done in parallel with other candidates.
-  struct Made {
+  struct TimedProgram {
     std::uint64_t program_hash = 0;
     base::Result<codegen::LoopProgram> program = base::Reason{};
     base::Result<ModelledTime> time = base::Reason{};
@@ -212,8 +212,8 @@ class ModelledMeasurer : public Measurer {
     return program_hash % std::uint64_t(modelled_.qemu_every * heavier) == 0;
   }
 
-  Made make(const codegen::Candidate& candidate) const {
-    Made made;
+  TimedProgram make(const codegen::Candidate& candidate) const {
+    TimedProgram made;
     made.program = codegen::program(candidate, platform_.target);
     if (!made.program) return made;
     made.program_hash = codegen::hash(*made.program);
@@ -225,7 +225,7 @@ class ModelledMeasurer : public Measurer {
     return made;
   }
 
-  Measurement judge(const codegen::Workload& workload, const Made& made, base::Monitor& monitor) {
+  Measurement judge(const codegen::Workload& workload, const TimedProgram& made, base::Monitor& monitor) {
     if (!made.program) return outcome(Status::does_not_lower, made.program.reason().text);
     const Key key{workload.text(), made.program_hash};
     const auto known = known_.find(key);
@@ -233,7 +233,7 @@ class ModelledMeasurer : public Measurer {
     return known_.emplace(key, judge_new(workload, made, monitor)).first->second;
   }
 
-  Measurement judge_new(const codegen::Workload& workload, const Made& made, base::Monitor& monitor) {
+  Measurement judge_new(const codegen::Workload& workload, const TimedProgram& made, base::Monitor& monitor) {
     if (!made.time) return outcome(Status::does_not_compile, made.time.reason().text);
     if (!made.time->unsupported.empty()) {
       std::vector<std::string> opcodes;

@@ -475,7 +475,7 @@ bool stored_outside(const Region& region, const char* name, Answer& answer) {
 }
 
 // The memory of a candidate itself.
-struct Own {
+struct CandidateMemory {
   static constexpr const char* prepared_name = "the prepared constants";
   static constexpr const char* scratch_name = "the scratch";
   Region prepared, scratch;
@@ -492,7 +492,7 @@ struct Own {
   }
 };
 
-bool check_outputs(const Own& own, double factor, Answer& answer) {
+bool check_outputs(const CandidateMemory& own, double factor, Answer& answer) {
   if (own.was_overrun(answer)) return false;
   for (int i = 0; i < workload.parts; ++i) {
     const Part& part = workload.part[i];
@@ -582,7 +582,7 @@ struct Kernel {
   Prepare prepare = nullptr;
   Run run = nullptr;
   const Run* table = nullptr;  // the calls of a sequence
-  Own own;
+  CandidateMemory own;
   const void* prepared = nullptr;
   SpreadConstants spread;
   double stop = 0;              // clock_seconds() at which the candidate is out of time
@@ -604,15 +604,15 @@ struct Kernel {
 };
 
 // What a fault's address says about it: " (outside of C by 64 bytes)". The nearest buffer is meant, unless all are far.
-void explain_fault(std::uintptr_t address, const Own& own, char* text, std::size_t size) {
+void explain_fault(std::uintptr_t address, const CandidateMemory& own, char* text, std::size_t size) {
   constexpr std::uintptr_t far_away = std::uintptr_t(1) << 32;
-  const char *kind = "", *name = Own::scratch_name;
+  const char *kind = "", *name = CandidateMemory::scratch_name;
   std::uintptr_t nearest = own.scratch.distance(address);
   const auto compare_with = [&](const Region& region, const char* its_kind, const char* its_name) {
     const std::uintptr_t distance = region.distance(address);
     if (distance < nearest) nearest = distance, kind = its_kind, name = its_name;
   };
-  compare_with(own.prepared, "", Own::prepared_name);
+  compare_with(own.prepared, "", CandidateMemory::prepared_name);
   for (int i = 0; i < workload.parts; ++i) compare_with(workload.region[i], "input ", workload.part[i].name);
   if (nearest == 0) {
     snprintf(text, size, " (a store to %s%s)", kind, name);
@@ -623,7 +623,7 @@ void explain_fault(std::uintptr_t address, const Own& own, char* text, std::size
   }
 }
 
-void end_by_signal(int number, const char* phase, const Own& own, Answer& answer) {
+void end_by_signal(int number, const char* phase, const CandidateMemory& own, Answer& answer) {
   if (number == SIGALRM) {
     answer.outcome = Outcome::timed_out;
     snprintf(answer.message, sizeof answer.message, "%s: out of time", phase);
@@ -643,7 +643,7 @@ void end_as_slower(double seconds, double limit, Answer& answer) {
 }
 
 void measure(Kernel& kernel, const Request& request, Answer& answer) {
-  Own& own = kernel.own;
+  CandidateMemory& own = kernel.own;
   const auto prepare = [&] { kernel.prepare(workload.buffers, own.prepared.data, own.scratch.data); };
   if (const int number = guarded(kernel.stop, prepare)) return end_by_signal(number, "prepare", own, answer);
   if (request.prepared_bytes > 0) {
@@ -751,7 +751,7 @@ void take_candidate(const Request& request, int file, Answer& answer) {
   snprintf(name, sizeof name, "%s_calls", request.symbol);
   kernel.table = reinterpret_cast<const Run*>(dlsym(library, name));
 
-  Own& own = kernel.own;
+  CandidateMemory& own = kernel.own;
   if (kernel.prepare == nullptr || kernel.run == nullptr || (request.calls > 0 && kernel.table == nullptr)) {
     say(answer, Outcome::crashed, "has no kernel of that name");
   } else if (!use_threads(request.threads)) {

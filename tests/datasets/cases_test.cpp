@@ -219,7 +219,8 @@ TEST(Cases, ResultsOfKtt) {
   std::string ticks = text, none = text, other = text;
   EXPECT_TRUE(contains(refusal_of("ktt", ticks.replace(unit, 14, "\"Ticks\"")), "in:8:22: unknown unit 'Ticks'"));
   none.replace(text.find("TimeUnit"), 8, "Unit");
-  EXPECT_TRUE(contains(refusal_of("ktt", none), "'Metadata' name no 'TimeUnit'; say it: option unit=us"));
+  EXPECT_TRUE(
+      contains(refusal_of("ktt", none), "'Metadata' has no 'TimeUnit'; give the unit of times by option unit=us"));
   expect_near(seconds_of_rows(imported_text("ktt", "k.json", none, {{"unit", "ns"}}).dataset), {96.25e-9, 71.5e-9, 0});
   std::string failed = text;
   failed.replace(failed.find("\"TotalDuration\":"), 16, "\"TotalDuration\": Infinity, \"before\":");
@@ -291,7 +292,7 @@ TEST(Cases, UnitsInHeadsAreUnderstoodOrAskedFor) {
   for (const char* name : {"pixel_us", "time", "s", "p"}) {
     EXPECT_TRUE(contains(message_of<base::UserError>([&] { seconds(name); }),
                          std::string("t.csv:1: nothing says the unit of the times in column '") + name +
-                             "'; say it: option unit=s (or ms, us, ns)"))
+                             "'; give it: option unit=s (or ms, us, ns)"))
         << name;
   }
   const std::string asked = message_of<base::UserError>([&] { seconds("time (cycles)"); });

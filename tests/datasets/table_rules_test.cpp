@@ -124,7 +124,7 @@ TEST(TableRules, Optuna) {
   const Table read = table("t.csv", text, {{"unit", "ms"}});
   EXPECT_EQ(read.rows, "tile 8 unroll 1 0.0005\ntile 32 unroll 2 state FAIL\ntile 4 unroll 2 state PRUNED\n");
   EXPECT_EQ(read.dropped, 1);
-  EXPECT_TRUE(contains(refusal(text), "nothing says the unit of the times in column 'value'; say it: option unit=s"));
+  EXPECT_TRUE(contains(refusal(text), "nothing says the unit of the times in column 'value'; give it: option unit=s"));
   EXPECT_EQ(table("t.csv", text, {{"higher-is-better", "yes"}}).rows.substr(0, 18), "tile 8 unroll 1 2\n");
   EXPECT_TRUE(contains(refusal("number,values_0,values_1,params_a,state\n0,0.5,1.5,8,COMPLETE\n", {{"unit", "s"}}),
                        "which column is the time? option time=COLUMN"));

@@ -52,7 +52,7 @@ TEST(TextFile, OtherKindsAreNamedWithWhatToDo) {
   const Folder folder;
   for (const auto& [text, name, remedy] : kinds) {
     SCOPED_TRACE(name);
-    const std::optional<OtherKind> kind = other_kind(text);
+    const std::optional<ForeignFile> kind = foreign_file(text);
     ASSERT_TRUE(kind);
     EXPECT_TRUE(contains(kind->name, name)) << kind->name;
     EXPECT_TRUE(contains(kind->remedy, remedy)) << kind->remedy;
@@ -75,7 +75,7 @@ TEST(TextFile, WhatFormatsReadIsNotAnotherKind) {
         R"({"tune_params_keys": ["num_warps", "num_stages"], "cache": {}})", "version,time\n1,2\n",
         "tuner,note\nb,in AUTOTUNE y 5 ms of it\n", "größe,time_ms\n1,2\n", "PKW,time\n",
         "\xef\xbb\xbftile,time_ms\n"}) {
-    EXPECT_FALSE(other_kind(text)) << text << ": " << other_kind(text)->name;
+    EXPECT_FALSE(foreign_file(text)) << text << ": " << foreign_file(text)->name;
   }
 }
 

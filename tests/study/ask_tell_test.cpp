@@ -23,7 +23,7 @@ AskTellRequest request_for(const std::string& workload) {
 }
 
 // Some time, the same for equal programs.
-AskTellSession::Told timed(const codegen::Candidate& candidate) {
+AskTellSession::MeasuredCandidate timed(const codegen::Candidate& candidate) {
   const codegen::Target target = tasks::platform_named("model:sifive-p450").target;
   datasets::Measurement measurement;
   measurement.seconds = {1e-3 * double(1 + codegen::hash(*codegen::program(candidate, target)) % 1000)};
@@ -45,9 +45,9 @@ codegen::Candidate by_steps(const codegen::Candidate& candidate) {
 TEST(AskTellSessions, AreContinuedByTellingAnotherOneTheSame) {
   base::Monitor monitor;
   AskTellSession first(request_for("matmul(m=48,n=64,k=80)"), monitor);
-  std::vector<std::vector<AskTellSession::Told>> rounds;
+  std::vector<std::vector<AskTellSession::MeasuredCandidate>> rounds;
   for (int round = 0; round < 3; ++round) {
-    std::vector<AskTellSession::Told>& told = rounds.emplace_back();
+    std::vector<AskTellSession::MeasuredCandidate>& told = rounds.emplace_back();
     for (const codegen::Candidate& candidate : first.ask(12)) told.push_back(timed(candidate));
     first.tell(told);
   }
@@ -59,9 +59,10 @@ TEST(AskTellSessions, AreContinuedByTellingAnotherOneTheSame) {
   EXPECT_EQ(hashes_of(as_told.ask(12)), next);
 
   AskTellSession at_once(request_for("matmul(m=48,n=64,k=80)"), monitor);
-  std::vector<AskTellSession::Told> all;
+  std::vector<AskTellSession::MeasuredCandidate> all;
   for (const auto& told : rounds) {
-    for (const AskTellSession::Told& each : told) all.push_back({by_steps(each.candidate), each.measurement});
+    for (const AskTellSession::MeasuredCandidate& each : told)
+      all.push_back({by_steps(each.candidate), each.measurement});
   }
   at_once.tell(all);
   EXPECT_EQ(hashes_of(at_once.ask(12)), next);
@@ -74,7 +75,7 @@ TEST(AskTellSessions, BreedFromASchedule) {
   const std::vector<codegen::Candidate> candidates = drawn.ask(8);
 
   AskTellSession session(request, monitor);
-  std::vector<AskTellSession::Told> told;
+  std::vector<AskTellSession::MeasuredCandidate> told;
   for (const codegen::Candidate& candidate : candidates) {
     told.push_back({by_steps(candidate), {}});
     told.back().measurement.seconds = {&candidate == &candidates.back() ? 1e-6 : 1e-3};
@@ -117,7 +118,7 @@ TEST(AskTellSessions, RefuseWhatContradictsItself) {
   base::Monitor monitor;
   AskTellSession session(request_for("matmul(m=48,n=64,k=80)"), monitor);
   AskTellSession other(request_for("matmul(m=48,n=64,k=81)"), monitor);
-  const AskTellSession::Told foreign = timed(other.ask(1).front());
+  const AskTellSession::MeasuredCandidate foreign = timed(other.ask(1).front());
   EXPECT_THROW(session.tell({foreign}), base::UserError);
   EXPECT_THROW(session.tell({{session.ask(1).front(), {}}}), base::UserError);
   EXPECT_TRUE(session.trials().empty());

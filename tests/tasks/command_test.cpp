@@ -204,7 +204,7 @@ TEST_F(CommandTest, TimesAreReadWhereverTheyArePrinted) {
             "'time' is in several places: 'setup time: 1' and 'kernel time: 2'; take more of the line "
             "into the name");
   EXPECT_EQ(with("echo 'time: 35 GFLOPS'", "time").reason,
-            "not understood: 'time: 35 GFLOPS': its unit is none of time");
+            "not understood: 'time: 35 GFLOPS': its unit is not one of time");
 }
 
 TEST_F(CommandTest, TheDefaultIsMeasuredForItselfAndTheComparison) {
