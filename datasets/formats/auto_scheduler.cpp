@@ -504,6 +504,19 @@ class Replay {
     return (extent + inside - 1) / inside;
   }
 
+  static constexpr std::int64_t largest_tile = std::int64_t(1) << 40;
+
+  // By level, the outermost first; beyond `largest_tile` they are cut.
+  std::vector<std::int64_t> tile_sizes(std::size_t axis) const {
+    std::vector<std::int64_t> sizes;
+    std::int64_t size = 1;
+    for (std::size_t l = lengths_[axis].size(); l-- > 0;) {
+      if (size <= largest_tile) size *= lengths_[axis][l];
+      sizes.insert(sizes.begin(), size);
+    }
+    return sizes;
+  }
+
   Result<Replayed> written() const {
     if (has_writer_ && kept_outside_.empty()) return Reason{"a cached result of the whole tensor"};
     // Ansor's rules split all of them: only their extents confirm the assumed workload.
@@ -515,14 +528,9 @@ class Replay {
     if (padding_inlined_ && padding_stage_ >= 0) line(fmt::format("absorb {} {}", name, stage_name(padding_stage_)));
     for (std::size_t axis = 0; axis < lengths_.size(); ++axis) {
       if (lengths_[axis].empty()) continue;
+      const std::vector<std::int64_t> sizes = tile_sizes(axis);
+      if (sizes.front() > largest_tile) return Reason{"a tile out of range"};
       std::string text = fmt::format("tile {} {}", name, axis_name(int(axis)));
-      std::int64_t size = 1;
-      std::vector<std::int64_t> sizes;
-      for (std::size_t l = lengths_[axis].size(); l-- > 0;) {
-        size *= lengths_[axis][l];
-        if (size > (std::int64_t(1) << 40)) return Reason{"a tile out of range"};
-        sizes.insert(sizes.begin(), size);
-      }
       for (const std::int64_t each : sizes) {
         text += fmt::format(" ${}{}", axis_name(int(axis)), out.arguments.size());
         out.arguments.push_back(each);

@@ -260,6 +260,13 @@ std::map<std::string, std::int64_t> only_given(const std::vector<datasets::Datas
   return out;
 }
 
+void check_outputs(const TrainRequest& request) {
+  std::vector<std::string> inputs = request.data.files;
+  if (!request.base.empty()) inputs.push_back(request.base.string());
+  check_output("out", request.out, Writes::model, inputs);
+  if (!request.losses.empty()) check_output("losses", request.losses, Writes::text, inputs);
+}
+
 base::Document provenance_of(const TrainRequest& request, const base::Document& identity, const meta::TaskSet& tasks,
                              const std::optional<meta::ModelFile>& base_model) {
   base::Document out = context_of(request.command_line);
@@ -276,10 +283,7 @@ base::Document provenance_of(const TrainRequest& request, const base::Document& 
 
 std::optional<TrainResult> train(const TrainRequest& request, base::Team& team, base::Monitor& monitor) {
   check_settings(request);
-  std::vector<std::string> inputs = request.data.files;
-  if (!request.base.empty()) inputs.push_back(request.base.string());
-  check_output("out", request.out, Writes::model, inputs);
-  if (!request.losses.empty()) check_output("losses", request.losses, Writes::text, inputs);
+  check_outputs(request);
   const std::string more_of_card = request.card.empty() ? "" : base::read_file(request.card);
   ModelPlan plan(request.model, request.learner, request.seed, request.threads);
   std::string learner = plan.learner_for(request.learner);

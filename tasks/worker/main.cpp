@@ -642,6 +642,27 @@ void end_as_slower(double seconds, double limit, Answer& answer) {
   snprintf(answer.message, sizeof answer.message, "first run took %.3g s or more, the limit is %.3g s", seconds, limit);
 }
 
+// Repetitions of as many calls as the least time of one takes, until there are enough or the time is up. The signal
+// that ended a call; 0: none.
+int repeat(Kernel& kernel, const Request& request, double one_call, Answer& answer) {
+  std::int64_t calls = 1;
+  if (one_call < request.minimum_seconds) calls = std::int64_t(request.minimum_seconds / std::max(one_call, 1e-9)) + 1;
+  while (answer.count < request.repetitions && clock_seconds() + one_call * double(calls) <= kernel.stop) {
+    const int number = kernel.time(calls, kernel.stop);
+    if (number == SIGALRM) return 0;
+    if (number != 0) return number;
+    const double elapsed = std::max(double(kernel.elapsed), 1e-9);
+    one_call = elapsed / double(calls);
+    if (elapsed < request.minimum_seconds) {  // more calls than the slower first run let expect
+      const double factor = std::min(1.1 * request.minimum_seconds / elapsed, 10.0);
+      calls = std::int64_t(double(calls) * factor) + 1;
+      continue;
+    }
+    answer.seconds[answer.count++] = one_call;
+  }
+  return 0;
+}
+
 void measure(Kernel& kernel, const Request& request, Answer& answer) {
   CandidateMemory& own = kernel.own;
   const auto prepare = [&] { kernel.prepare(workload.buffers, own.prepared.data, own.scratch.data); };
@@ -682,22 +703,7 @@ void measure(Kernel& kernel, const Request& request, Answer& answer) {
   if (limit > 0 && one_call >= request.minimum_seconds && answer.count < request.repetitions) {
     answer.seconds[answer.count++] = one_call;
   }
-  std::int64_t calls = 1;
-  if (one_call < request.minimum_seconds) calls = std::int64_t(request.minimum_seconds / std::max(one_call, 1e-9)) + 1;
-  while (answer.count < request.repetitions) {
-    if (clock_seconds() + one_call * double(calls) > kernel.stop) break;
-    const int number = kernel.time(calls, kernel.stop);
-    if (number == SIGALRM) break;
-    if (number != 0) return end_by_signal(number, "run", own, answer);
-    const double elapsed = std::max(double(kernel.elapsed), 1e-9);
-    one_call = elapsed / double(calls);
-    if (elapsed < request.minimum_seconds) {  // more calls than the slower first run let expect
-      const double factor = std::min(1.1 * request.minimum_seconds / elapsed, 10.0);
-      calls = std::int64_t(double(calls) * factor) + 1;
-      continue;
-    }
-    answer.seconds[answer.count++] = one_call;
-  }
+  if (const int number = repeat(kernel, request, one_call, answer)) return end_by_signal(number, "run", own, answer);
   // Constants in another place must make no difference.
   if (!kernel.spread.is_one_place() && answer.count > 0 && !check_outputs(own, request.tolerance_factor, answer))
     return;
