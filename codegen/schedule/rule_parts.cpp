@@ -89,6 +89,16 @@ std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int
   return result;
 }
 
+int whole_dimension(const std::vector<Affine>& index, int axis) {
+  int found = -1;
+  for (std::size_t d = 0; d < index.size(); ++d) {
+    if (index[d].coefficient(axis) == 0) continue;
+    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
+    found = int(d);
+  }
+  return found;
+}
+
 bool is_known_ahead(const Computation& computation, const Stage& stage) {
   if (computation.tensors[std::size_t(stage.tensor)].role != Role::temporary) return false;
   return std::all_of(stage.value.loads.begin(), stage.value.loads.end(), [&](const Access& access) {
@@ -225,6 +235,16 @@ SketchSpace SketchBuilder::finish(const std::string& name) const {
   }
   space.sketch = std::move(sketch);
   return space;
+}
+
+void fuse_consumers(const Computation& computation, int number, const std::string& where, SketchBuilder& builder) {
+  for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
+    const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
+                                         name_of(computation, computation.stages[std::size_t(to)]));
+    builder.line(where.empty() ? fuse : SketchBuilder::again(where, {fuse, ""}));
+    from = to;
+    to = fusable_consumer(computation, from, number);
+  }
 }
 
 }  // namespace graft::codegen

@@ -33,6 +33,9 @@ std::vector<std::vector<std::int64_t>> each(const std::vector<std::int64_t>& siz
 // Sizes 1, 2, 4, ... times `unit`, as long as `extent` has them; the first one always.
 std::vector<std::vector<std::int64_t>> powers_of_two(std::int64_t unit, std::int64_t extent, std::int64_t most);
 
+// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
+int whole_dimension(const std::vector<Affine>& index, int axis);
+
 // A stage that depends on constants only: it runs once, in `prepare`, and needs no schedule.
 bool is_known_ahead(const Computation& computation, const Stage& stage);
 
@@ -80,5 +83,9 @@ class SketchBuilder {
   std::string text_;
   std::vector<Named> domains_;
 };
+
+// Element-wise consumers are applied at write-back if argument `where` has its first value: the whole reduction lies
+// inside; without an argument always.
+void fuse_consumers(const Computation& computation, int number, const std::string& where, SketchBuilder& builder);
 
 }  // namespace graft::codegen

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "codegen/expression/padding.h"
+#include "codegen/schedule/block_sums.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/product_rows.h"
 #include "codegen/schedule/restructure.h"
@@ -161,18 +162,6 @@ std::string blocks_of(const Computation& computation, const Stage& stage, int te
     if (access.tensor == tensor && stride_along(computation, access, vector.axis) != 0) return "";
   }
   return fmt::format(" by {}", lanes);
-}
-
-// Element-wise consumers are applied at write-back if argument `where` has its first value: the whole reduction lies
-// inside; without an argument always.
-void fuse_consumers(const Computation& computation, int number, const std::string& where, SketchBuilder& builder) {
-  for (int from = number, to = fusable_consumer(computation, number, number); to >= 0;) {
-    const std::string fuse = fmt::format("fuse {} {}", name_of(computation, computation.stages[std::size_t(from)]),
-                                         name_of(computation, computation.stages[std::size_t(to)]));
-    builder.line(where.empty() ? fuse : SketchBuilder::again(where, {fuse, ""}));
-    from = to;
-    to = fusable_consumer(computation, from, number);
-  }
 }
 
 // Whether every operand moves along a spatial axis: nothing is used twice, tiles of it are of no use.
@@ -751,17 +740,6 @@ bool add_tensorized_stage(const Computation& computation, int number, const Intr
   return true;
 }
 
-// The dimension of a load (of a tensor's own element) that is this axis and nothing else; -1: none.
-int whole_dimension(const std::vector<Affine>& index, int axis) {
-  int found = -1;
-  for (std::size_t d = 0; d < index.size(); ++d) {
-    if (index[d].coefficient(axis) == 0) continue;
-    if (found >= 0 || !(index[d] == Affine::variable(axis))) return -1;
-    found = int(d);
-  }
-  return found;
-}
-
 // Steps after which operands that packing cannot turn have neighbours along a reduced axis in groups of `size`,
 // innermost: the temporary is stored so, or a copy of a parameter or of what pads it. "" if there are none, or it
 // cannot be.
@@ -1293,6 +1271,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   std::vector<SketchSpace> result;
   if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
   if (const WindowRows rows(computation, target); rows.applies()) return {rows.sketch()};
+  if (const BlockSums sums(computation, target); sums.applies()) return {sums.sketch()};
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
   RowSketch(computation, target).add_to(result);
@@ -1324,7 +1303,9 @@ bool schedules_together(const Computation& computation, const Target& target) {
     std::erase_if(stages, [&](int s) { return is_padding_copy(computation.stages[std::size_t(s)]); });
     return stages.size() <= 1;
   }
-  if (RowSketch(computation, target).goes_by_rows() || is_fused_by_choice(computation, target)) return true;
+  if (RowSketch(computation, target).goes_by_rows() || is_fused_by_choice(computation, target) ||
+      BlockSums(computation, target).applies())
+    return true;
   if (reduced.size() > 1) return false;
   const int number = reduced.front();
   std::vector<int> taken = absorbable_producers(computation, number);

@@ -1,5 +1,6 @@
-// Weights of two, four or eight bits in blocks, each with a scale and a zero point, as onnxruntime packs them. They
-// become bytes and a DequantizeLinear, which folding makes a constant of: the products are those of floating point.
+// Weights of two, four or eight bits in blocks, each with a scale and a zero point, as onnxruntime packs them. Products
+// read their bytes, and apply scales to sums of blocks. Where blocks are not whole or are chosen by row (g_idx), and of
+// tables, they become bytes and a DequantizeLinear, which folding makes a constant of.
 #include "graph/few_bits.h"
 
 #include <algorithm>
@@ -57,6 +58,37 @@ const std::string& bytes_of(const Call& call, int number) {
 
 // ---- products ----
 
+// The product of rows (operand 0, a matrix) with a matrix of few bits (operand 1, by column, block and byte, the first
+// number in the lowest bits), with a scale for each block of each column (operand 2). Zero points (operand 4) count as
+// often as the sums of the rows' blocks (operand 3) say: P[i,b,j], what the numbers of a block sum to, is exact but for
+// the rounding of sums, whatever the scales.
+Meaning product_of_blocks(const Call& call) {
+  const std::int64_t bits = bits_of(call), each = 8 / bits;
+  const Shape &x = call.shape(0), &packed = call.shape(1);
+  if (x.size() != 2 || packed.size() != 3 || x[1] != packed[1] * packed[2] * each)
+    throw Malformed{fmt::format("{} times {} of {} bits", to_text(x), to_text(packed), bits)};
+  const Axes blocks = {{"i", x[0]}, {"b", packed[1]}, {"j", packed[0]}};
+  Axes within = {{"p", packed[2]}};
+  if (each > 1) within.push_back({"h", each});
+  Expression expression(call);
+  std::string number = expression.operand(1, {"j", "b", "p"});
+  std::string place = fmt::format("{}*b + {}*p", packed[2] * each, each);
+  if (each > 1) {
+    number = fmt::format("bit_and({} >> {} * h, {})", number, bits, (1 << bits) - 1);
+    place += " + h";
+  }
+  const std::string factor = expression.operand(0, {"i", place});
+  expression.stage("P", DType::f32, blocks, fmt::format("{} * cast_f32({})", factor, number), "+=", within);
+  std::string sum = "P[i,b,j]";
+  if (call.has(3)) {
+    const std::string zero = call.has(4) ? expression.operand(4, {"j", "b"}) : std::to_string(1 << (bits - 1));
+    sum = fmt::format("({} - {} * {})", sum, zero, expression.operand(3, {"i", "b"}));
+  }
+  const std::string scale = expression.operand(2, {"j", "b"});
+  expression.stage("y", DType::f32, {blocks[0], blocks[2]}, fmt::format("{} * {}", scale, sum), "+=", {blocks[1]});
+  return {expression.result(DType::f32, {x[0], packed[0]})};
+}
+
 // A matrix of `columns` rows of `inner` numbers, each row in blocks.
 class PackedMatrix {
  public:
@@ -74,6 +106,37 @@ class PackedMatrix {
     if (call.has(4)) groups_ = groups();
   }
 
+  // Operand 0 times its transpose.
+  Part product(Body& body) const {
+    const Shape& shape = call_.shape(0);
+    const bool is_whole = groups_.empty() && inner_ == blocks_ * block_ && columns_ % widest_lanes == 0;
+    const bool is_run = call_.type(0) == DType::f32 && !call_.is_known(0) && call_.is_known(1) && call_.is_known(2);
+    if (!is_whole || !is_run || !is_byte(call_.type(1)) || call_.type(2) != DType::f32 || shape.empty() ||
+        shape.back() != inner_)
+      return body.node("MatMul", {body.operand(0), weights(body)});
+    const std::int64_t rows = graph::product(shape, 0, shape.size() - 1);
+    const Part x = body.reshaped(body.operand(0), {rows, inner_});
+    const Part sums = body.node("ReduceSum", {body.reshaped(x, {rows, blocks_, block_}), body.integers({2})},
+                                {{"keepdims", std::int64_t(0)}});
+    const std::int64_t bytes = block_ * bits_ / 8;
+    std::vector<Part> operands = {x, body.constant(in_shape(call_.operand(1).known, {columns_, blocks_, bytes})),
+                                  body.constant(in_shape(call_.operand(2).known, {columns_, blocks_})), sums};
+    if (call_.has(3)) operands.push_back(body.constant(zeros(false)));
+    Shape whole = shape;
+    whole.back() = columns_;
+    return body.reshaped(body.node("graft.ProductOfBlocks", operands, {{"bits", bits_}}), whole);
+  }
+
+ private:
+  // Columns in panels of vectors, whatever the target.
+  static constexpr std::int64_t widest_lanes = 16;
+
+  static Known in_shape(const Known& known, Shape shape) {
+    Array array = *known;
+    array.shape = std::move(shape);
+    return std::make_shared<const Array>(std::move(array));
+  }
+
   // Its transpose in floating point.
   Part weights(Body& body) const {
     std::vector<Part> operands = {body.constant(numbers()), body.constant(by_group(DType::f32, call_.numbers(2)))};
@@ -82,7 +145,6 @@ class PackedMatrix {
                      {{"axis", std::int64_t(0)}, {"block_size", groups_.empty() ? block_ : 1}});
   }
 
- private:
   void must_have(int number, std::int64_t elements) const {
     if (elements_of(call_.shape(number)) != elements)
       throw Malformed{fmt::format("operand {} is {}, for {} columns of {} in blocks of {}", number,
@@ -109,8 +171,10 @@ class PackedMatrix {
     return in_bytes({inner_, columns_}, std::move(bytes), bits_, call_.has(3));
   }
 
-  // A number for each block of each column as they are read: blocks after each other, or those that g_idx names.
-  Known by_group(DType type, const std::vector<double>& numbers) const {
+  // A number for each block of each column, in their order or transposed: blocks after each other, or those that g_idx
+  // names.
+  Known by_group(DType type, const std::vector<double>& numbers, bool turned = true) const {
+    if (!turned) return known(type, {columns_, blocks_}, codegen::Elements(numbers));
     const std::int64_t rows = groups_.empty() ? blocks_ : inner_;
     std::vector<double> all;
     all.reserve(std::size_t(rows * columns_));
@@ -120,10 +184,10 @@ class PackedMatrix {
     return known(type, {rows, columns_}, codegen::Elements(std::move(all)));
   }
 
-  Known zeros() const {
+  Known zeros(bool turned = true) const {
     if (codegen::is_floating(call_.type(3))) {
       must_have(3, elements_of({columns_, blocks_}));
-      return by_group(DType::f32, call_.numbers(3));
+      return by_group(DType::f32, call_.numbers(3), turned);
     }
     const std::int64_t in_row = (blocks_ * bits_ + 7) / 8;
     must_have(3, elements_of({columns_, in_row}));
@@ -132,7 +196,7 @@ class PackedMatrix {
     for (std::int64_t n = 0; n < columns_; ++n)
       for (std::int64_t b = 0; b < blocks_; ++b)
         numbers.push_back(packed_number(std::string_view(packed).substr(std::size_t(n * in_row)), b, bits_));
-    return by_group(DType::u8, numbers);
+    return by_group(DType::u8, numbers, turned);
   }
 
   const Call& call_;
@@ -143,7 +207,7 @@ class PackedMatrix {
 
 Graph product_with_few_bits(const Call& call) {
   Body body(call);
-  Part y = body.node("MatMul", {body.operand(0), PackedMatrix(call).weights(body)});
+  Part y = PackedMatrix(call).product(body);
   if (call.has(5)) y = y + body.operand(5);
   return std::move(body).results({y});
 }
@@ -230,6 +294,7 @@ std::vector<Row> few_bits_rows() {
   return {
       composed("com.microsoft.MatMulNBits", 3, 6, "K N accuracy_level bits block_size weight_prepacked",
                product_with_few_bits),
+      {"graft.ProductOfBlocks", 3, 5, "bits", product_of_blocks},
       composed("com.microsoft.GatherBlockQuantized", 3, 4, "bits block_size gather_axis is_unpacked quantize_axis",
                gathered_of_blocks),
   };

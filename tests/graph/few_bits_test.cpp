@@ -74,6 +74,9 @@ Product drawn(Random& random) {
   of.m = 1 + random.upto(3), of.n = 1 + random.upto(5), of.k = 1 + random.upto(100);
   of.block = std::int64_t(16) << random.upto(5), of.bits = std::int64_t(2) << random.upto(3);
   of.zeros = Zeros(random.upto(3)), of.has_groups = random.upto(4) == 0, of.has_bias = random.coin();
+  if (random.coin()) return of;
+  // As packed bytes are read.
+  of.n = 16 * (1 + random.upto(3)), of.k = of.block * (1 + random.upto(3)), of.has_groups = false;
   return of;
 }
 
@@ -126,8 +129,25 @@ TEST(FewBits, ProductsOfRandomWeights) {
   }
 }
 
-// What a run computes is a plain product with a constant of floating point.
-TEST(FewBits, WeightsAreConstantsAfterFolding) {
+// What a run reads of the weights is their packed bytes, and a scale for each block.
+TEST(FewBits, ProductsReadPackedBytes) {
+  GraphFile graph;
+  graph.input("x", {1, 3, 64}).weight("s", {32, 2}, std::vector<float>(64, 1));
+  graph.weight_of(file::tensor("b", {32, 2, 16}, file::u8, std::string(1024, '\x9a')));
+  graph.node("com.microsoft.MatMulNBits", {"x", "b", "s"}, {"t"},
+             {attribute("K", 64), attribute("N", 32), attribute("block_size", 32)});
+  graph.node("Relu", {"t"}, {"y"});
+  const Graph ready = folded(file::read(graph.output("y"), 21), "m.onnx");
+  std::int64_t bytes = 0;
+  for (const Node& node : ready.nodes)
+    for (const int operand : node.operands)
+      if (const Known& known = ready.values[std::size_t(operand)].known; known && known->size() > 3)
+        bytes += std::int64_t(known->bytes.size());
+  EXPECT_EQ(bytes, 32 * 2 * 16 + 32 * 2 * 4);
+}
+
+// Columns that vectors do not cover: a plain product with a constant of floating point.
+TEST(FewBits, OtherWeightsAreConstantsAfterFolding) {
   GraphFile graph;
   graph.input("x", {1, 32}).weight("s", {2, 1}, {1, 2});
   graph.weight_of(file::tensor("b", {2, 1, 16}, file::u8, std::string(32, '\x9a')));

@@ -15,15 +15,16 @@
 
 namespace graft::codegen::test {
 
-// On one thread and two; `name` begins the sketch's.
-inline void expect_one_right_sketch(const std::string& workload, std::string_view name, int samples) {
+// On one thread and two; `name` begins the sketch's. `by_choice`: whether several kernels may be faster.
+inline void expect_one_right_sketch(const std::string& workload, std::string_view name, int samples,
+                                    bool by_choice = true, int vector_bits = 256) {
   for (const std::int64_t threads : {1, 2}) {
     SCOPED_TRACE(workload);
-    Target target = target_with(256, 16);
+    Target target = target_with(vector_bits, 16);
     target.threads = threads;
     const Computation c = computed(workload);
     EXPECT_TRUE(schedules_together(c, target));
-    EXPECT_TRUE(is_fused_by_choice(c, target));
+    EXPECT_EQ(is_fused_by_choice(c, target), by_choice);
     const auto sketches = derive_sketches(c, target);
     ASSERT_EQ(sketches.size(), 1u);
     EXPECT_TRUE(sketches[0].sketch->name.starts_with(name)) << sketches[0].sketch->name;
