@@ -786,6 +786,7 @@ TunedNetwork tune_network(const std::filesystem::path& model, const Platform& pl
     fields["shapes"] = settings.shapes;
     fields["constants"] = settings.constants;
     fields["storage"] = settings.storage;
+    fields["activations"] = settings.activations;
     fields["effort"] = settings.effort;
     fields["trials"] = settings.trials;
     fields["trials_by_kernel"] = settings.trials_by_kernel;

@@ -399,7 +399,10 @@ struct NetworkSettings {
   // several extents.
   std::map<std::string, std::vector<std::int64_t>> shapes = {};
   std::map<std::string, std::vector<double>> constants = {};     // inputs that are always the same
-  std::string storage = "f32";  // of numbers between kernels, and of weights: "f32", "f16" or "bf16"; sums are f32
+  // Of numbers between kernels, and of weights: "f32", "f16" or "bf16"; sums are f32. "s4:32": weights of products have
+  // four bits, in blocks of 32.
+  std::string storage = "f32";
+  std::string activations = "f32";  // of products with weights of few bits: "f32", or "i8", in bytes with scales
   std::string effort = "normal";      // "quick", "normal" or "thorough": 12, 64 or 256 trials for each kernel
   std::int64_t trials = 0;            // in total; 0: trials_by_kernel for each kernel
   std::int64_t trials_by_kernel = 0;  // on average; 0: as `effort` says

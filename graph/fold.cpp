@@ -1082,6 +1082,8 @@ Graph alone(Graph graph, std::string_view, const FoldLimits&) {
 constexpr Step steps[] = {
     {"results that nothing takes", alone<with_wanted_results>},
     {"values of Constant nodes", with_known_values},
+    {"products of few bits",
+     [](Graph graph, std::string_view, const FoldLimits&) { return with_few_bits(std::move(graph)); }},
     {"operators of integers", alone<with_integer_operators>},
     {"constants, control flow and composed operators",
      [](Graph graph, std::string_view place, const FoldLimits& limits) { return Folder(place, limits).folded(graph); }},

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -37,6 +36,10 @@ constexpr Instruction x86_bf16_256{
     "vdpbf16ps_256", "x86_64", "+avx512bf16,+avx512vl", 256, "llvm.x86.avx512bf16.dpbf16ps.256", false};
 constexpr Instruction arm_bf16{"bfdot", "aarch64", "+bf16", 128, "llvm.aarch64.neon.bfdot.v4f32.v8bf16", false};
 
+constexpr Instruction x86_pairs_512{
+    "vpmaddubsw_512", "x86_64", "+avx512bw", 512, "llvm.x86.avx512.pmaddubs.w.512", true};
+constexpr Instruction x86_pairs_256{"vpmaddubsw_256", "x86_64", "+avx2", 256, "llvm.x86.avx2.pmadd.ub.sw", true};
+
 // The types of the group and of the lanes, and what computes them: the best instruction first.
 struct Kind {
   std::string_view group, lanes;
@@ -51,6 +54,13 @@ const std::vector<Kind>& kinds() {
       {"bf16", "bf16", {x86_bf16_512, x86_bf16_256, arm_bf16}},
   };
   return all;
+}
+
+// Of bytes with numbers of few bits, which are without a sign in any case.
+constexpr Instruction of_few_bits[] = {x86_512, x86_256, x86_256_vex, x86_pairs_512, x86_pairs_256, arm_signed};
+// The instruction that sums pairs of words.
+std::string_view pairs_of_words(const Instruction& by) {
+  return by.vector_bits == 512 ? x86_words_512.code : x86_words_256.code;
 }
 
 std::string name_of(const Kind& kind, const Instruction& by) {
@@ -156,18 +166,71 @@ IntrinsicPointer dot_product(const Kind& kind, const Instruction& by) {
   return parse_intrinsics(text_of(kind, by, 4, "i32", whole), name).front();
 }
 
+// Numbers of few bits, several in each byte: groups of signed bytes, one for each place in a byte, times what has that
+// place. Sums of all places of a pair of bytes fit 16 bits, so that products of pairs are exact.
+IntrinsicPointer dot_product_of_few_bits(int bits, const Instruction& by) {
+  const std::int64_t lanes = by.vector_bits / 32;
+  const int places = 8 / bits, mask = (1 << bits) - 1;
+  const bool is_x86 = by.architecture == "x86_64", is_pairs = by.name.starts_with("vpmaddubsw");
+  const std::string name = fmt::format("{}_i8x{}", by.name, places), sums = fmt::format("<{} x i32>", lanes),
+                    words = fmt::format("<{} x i16>", 2 * lanes), bytes = fmt::format("<{} x i8>", 4 * lanes);
+  const std::string operand = is_x86 && !is_pairs ? sums : bytes, result = is_pairs ? words : sums;
+  std::string code = is_pairs ? fmt::format("declare {0} @{1}({2}, {2})\ndeclare {3} @{4}({0}, {0})\n", words, by.code,
+                                            bytes, sums, pairs_of_words(by))
+                              : fmt::format("declare {0} @{1}({0}, {2}, {2})\n", sums, by.code, operand);
+  code += fmt::format(
+      "define {0} @{1}({0} %c, <{2} x i8> %a, {3} %b) {{\n"
+      "%groups = bitcast <{2} x i8> %a to <{4} x i32>\n%shifted0 = bitcast {3} %b to {5}\n",
+      sums, name, 4 * places, bytes, places, words);
+  for (int place = 0; place < places; ++place) {
+    if (place > 0) code += fmt::format("%shifted{} = lshr {} %shifted0, splat (i16 {})\n", place, words, bits * place);
+    code += fmt::format(
+        "%kept{0} = and {1} %shifted{0}, splat (i16 {2})\n%numbers{0} = bitcast {1} %kept{0} to {3}\n"
+        "%group{0} = extractelement <{4} x i32> %groups, i32 {0}\n"
+        "%one{0} = insertelement {5} poison, i32 %group{0}, i32 0\n"
+        "%all{0} = shufflevector {5} %one{0}, {5} poison, <{6} x i32> zeroinitializer\n"
+        "%factors{0} = bitcast {5} %all{0} to {3}\n",
+        place, words, 257 * mask, operand, places, sums, lanes);
+    const std::string before = place > 0 ? fmt::format("%sum{}", place - 1) : "%c";
+    if (is_pairs) {
+      code += fmt::format("%{3}{0} = call {1} @{4}({2} %numbers{0}, {2} %factors{0})\n", place, words, bytes,
+                          place > 0 ? "pairs" : "sum", by.code);
+      if (place > 0) code += fmt::format("%sum{0} = add {1} {2}, %pairs{0}\n", place, words, before);
+    } else {
+      code += fmt::format("%sum{0} = call {1} @{2}({1} {3}, {4} %numbers{0}, {4} %factors{0})\n", place, sums, by.code,
+                          before, operand);
+    }
+  }
+  code += is_pairs ? fmt::format("%wide = call {0} @{1}({2} %sum{3}, {2} splat (i16 1))\n%sum = add {0} %c, %wide\n",
+                                 sums, pairs_of_words(by), words, places - 1)
+                   : "";
+  code += fmt::format("ret {} %sum{}\n}}\n", sums, is_pairs ? "" : std::to_string(places - 1));
+  const std::string text = fmt::format(
+      "intrinsic {0}\nneeds {1}\ncomputes input A[{2},4] : i8; input B[{3},4] : u8; "
+      "output C[j] : i32 += A[h,l] * bit_and(B[j,l] >> {4} * h,{5}) where j={3}, h={2}, l=4\nbody\n{6}end\n",
+      name, by.needs, places, lanes, bits, mask, code);
+  return parse_intrinsics(text, name).front();
+}
+
+bool runs_on(const Instruction& instruction, const Target& target) {
+  const std::string_view architecture = std::string_view(target.triple).substr(0, target.triple.find('-'));
+  return instruction.architecture == architecture && target.vector_bits >= instruction.vector_bits &&
+         missing_feature(target, std::string(instruction.needs)).empty();
+}
+
 }  // namespace
 
 std::vector<IntrinsicPointer> dot_products(const Target& target) {
   std::vector<IntrinsicPointer> result;
-  const std::string_view architecture = std::string_view(target.triple).substr(0, target.triple.find('-'));
-  for (const Kind& kind : kinds()) {
-    const auto by = std::find_if(kind.by.begin(), kind.by.end(), [&](const Instruction& instruction) {
-      return instruction.architecture == architecture && target.vector_bits >= instruction.vector_bits &&
-             missing_feature(target, std::string(instruction.needs)).empty();
-    });
-    if (by != kind.by.end()) result.push_back(dot_product(kind, *by));
-  }
+  const auto best = [&](std::span<const Instruction> all) {
+    const auto by =
+        std::find_if(all.begin(), all.end(), [&](const Instruction& each) { return runs_on(each, target); });
+    return by == all.end() ? nullptr : &*by;
+  };
+  for (const Kind& kind : kinds())
+    if (const Instruction* const by = best(kind.by)) result.push_back(dot_product(kind, *by));
+  if (const Instruction* const by = best(of_few_bits))
+    for (const int bits : {4, 2}) result.push_back(dot_product_of_few_bits(bits, *by));
   return result;
 }
 
@@ -176,6 +239,8 @@ bool are_dot_products(std::span<const IntrinsicPointer> intrinsics) {
     std::vector<IntrinsicPointer> made;
     for (const Kind& kind : kinds())
       for (const Instruction& by : kind.by) made.push_back(dot_product(kind, by));
+    for (const Instruction& by : of_few_bits)
+      for (const int bits : {4, 2}) made.push_back(dot_product_of_few_bits(bits, by));
     return made;
   }();
   return std::all_of(intrinsics.begin(), intrinsics.end(), [](const IntrinsicPointer& intrinsic) {

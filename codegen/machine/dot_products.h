@@ -1,6 +1,6 @@
 // Micro-kernels that graft has itself: dot products of four bytes or of two bf16 each, added to lanes of 32 bits, in
-// the instructions that a target has for them. Schedules carry their text (program/intrinsic.h); these are what spaces
-// by rule take.
+// the instructions that a target has for them; and of signed bytes with numbers of four or two bits, several in a byte.
+// Schedules carry their text (program/intrinsic.h); these are what spaces by rule take.
 #pragma once
 
 #include <span>

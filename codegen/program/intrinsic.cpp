@@ -27,11 +27,12 @@ std::vector<int> moving_axes(const Stage& stage) {
 }
 
 // Whether the values agree except for their loads; `operands(a, b)` reports the fault of load b in place of load a.
+// `variables`: of b's forms, by variable of a's (-1: none).
 class ValueMatch {
  public:
   using Operands = std::function<std::string(int, int)>;
-  ValueMatch(const Value& a, const Value& b, const Operands& operands)
-      : a_(a), b_(b), operands_(operands), loads(a.loads.size(), -1) {}
+  ValueMatch(const Value& a, const Value& b, const Operands& operands, const std::vector<int>& variables)
+      : a_(a), b_(b), operands_(operands), variables_(variables), loads(a.loads.size(), -1) {}
 
   bool same() { return same(int(a_.nodes.size()) - 1, int(b_.nodes.size()) - 1); }
 
@@ -41,7 +42,7 @@ class ValueMatch {
     const ValueNode& b = b_.nodes[std::size_t(y)];
     if (a.op != b.op) return false;
     if (a.op == Op::constant) return a.number == b.number;
-    if (a.op == Op::position) return false;  // its loops are numbered by its own program
+    if (a.op == Op::position) return in_place(a_.positions[std::size_t(a.load)]) == b_.positions[std::size_t(b.load)];
     if (a.op == Op::load) {
       if (a.a >= 0 || b.a >= 0) return false;
       loads[std::size_t(a.load)] = b.load;
@@ -54,9 +55,20 @@ class ValueMatch {
     return (same(a.a, b.a) && same(a.b, b.b)) || (commutes(a.op) && same(a.a, b.b) && same(a.b, b.a));
   }
 
+  // A form of a over b's variables.
+  Affine in_place(const Affine& form) const {
+    Affine result(form.constant);
+    for (const Term& term : form.terms) {
+      const int variable = variables_[std::size_t(term.variable)];
+      if (variable >= 0) result.add(Affine::variable(variable), term.coefficient);
+    }
+    return result;
+  }
+
   const Value& a_;
   const Value& b_;
   const Operands& operands_;
+  const std::vector<int>& variables_;
 
  public:
   std::vector<int> loads;  // by load of a
@@ -236,7 +248,9 @@ base::Result<Match> match(const LoopProgram& program, const Body& body, int node
   const ValueMatch::Operands operands = [&](int wanted, int load) {
     return operand_difference(store.value.loads[std::size_t(load)], stage.value.loads[std::size_t(wanted)]);
   };
-  ValueMatch values(stage.value, store.value, operands);
+  std::vector<int> variables(stage.axes.size(), -1);
+  for (std::size_t i = 0; i < axes.size(); ++i) variables[std::size_t(axes[i])] = result.loops[i];
+  ValueMatch values(stage.value, store.value, operands, variables);
   if (!values.same()) {
     if (!values.difference.empty()) return base::Reason{values.difference};
     return base::Reason{fmt::format("another value than {} computes", intrinsic.name)};
@@ -270,7 +284,7 @@ std::vector<Assignment> assignments(const Computation& computation, const Stage&
   };
   const std::function<void(std::size_t)> choose = [&](std::size_t at) {
     if (at == moving.size()) {
-      ValueMatch values(own.value, stage.value, operands);
+      ValueMatch values(own.value, stage.value, operands, axes);
       if (values.same()) result.push_back({axes, values.loads});
       return;
     }

@@ -12,7 +12,7 @@
 namespace graft::codegen {
 namespace {
 
-constexpr std::int64_t largest_rows = 8;     // of a register tile
+constexpr std::int64_t row_tiles[] = {1, 2, 3, 4, 5, 6, 8};
 constexpr std::int64_t largest_panel = 8;    // vectors side by side
 constexpr std::int64_t largest_unroll = 16;  // of what is summed within a block
 constexpr std::int64_t short_axis = 8;       // one that is unrolled as a whole
@@ -32,10 +32,11 @@ const Stage& stage_named(const Computation& form, const std::string& name) {
 
 }  // namespace
 
-BlockSums::BlockSums(const Computation& computation, const Target& target)
+BlockSums::BlockSums(const Computation& computation, const Target& target, std::span<const IntrinsicPointer> intrinsics)
     : computation_(computation), threads_(target.threads) {
   if (!finds_sums()) return;
   lanes_ = lanes_of(computation, stage(whole_), target);
+  find_intrinsic(intrinsics);
   const std::int64_t columns = stage(whole_).axes[std::size_t(column_)].extent;
   for (std::int64_t count = 1; count <= largest_panel; count *= 2) {
     const std::int64_t width = count * lanes_;
@@ -100,26 +101,62 @@ std::vector<int> BlockSums::packed_bytes() const {
   return result;
 }
 
+// One that takes columns as its lanes, and all of the axes that it sums over: its operands then lie as it wants them.
+void BlockSums::find_intrinsic(std::span<const IntrinsicPointer> intrinsics) {
+  for (const IntrinsicPointer& intrinsic : intrinsics) {
+    const Stage& own = intrinsic->stage();
+    const int spatial = intrinsic->computation.spatial_axes(own);
+    for (const Assignment& assignment : assignments(computation_, stage(part_), *intrinsic)) {
+      bool fits = spatial == 1 && assignment.axes[0] == part_column_ && own.axes[0].extent == lanes_;
+      for (std::size_t a = 1; a < own.axes.size(); ++a)
+        fits &=
+            assignment.axes[a] >= 0 && stage(part_).axes[std::size_t(assignment.axes[a])].extent == own.axes[a].extent;
+      for (std::size_t l = 0; l < assignment.loads.size(); ++l) {
+        const Access& access = stage(part_).value.loads[std::size_t(assignment.loads[l])];
+        for (std::size_t a = 1; a < own.axes.size(); ++a)
+          fits &= stride_along(computation_, access, assignment.axes[a]) ==
+                  stride_along(intrinsic->computation, own.value.loads[l], int(a));
+      }
+      if (!fits) continue;
+      intrinsic_ = intrinsic;
+      assignment_ = assignment;
+      return;
+    }
+  }
+}
+
+bool BlockSums::is_within_intrinsic(int axis) const {
+  return intrinsic_ != nullptr &&
+         std::find(assignment_.axes.begin() + 1, assignment_.axes.end(), axis) != assignment_.axes.end();
+}
+
 // Lines that store constants of the first sum, and its results, in panels of that many columns.
 std::string BlockSums::panel_steps(const std::string& width) const {
   std::string text;
-  const auto layout = [&](const std::string& tensor, int rank, int columns, bool is_first) {
+  // `within`: dimensions that an intrinsic reads together.
+  const auto layout = [&](const std::string& tensor, int rank, int columns, bool is_first,
+                          const std::vector<int>& within) {
     text += "layout " + tensor;
     if (is_first) text += fmt::format(" {} / {}", columns, width);
     for (int d = 0; d < rank; ++d)
-      if (d != columns) text += fmt::format(" {}", d);
+      if (d != columns && std::find(within.begin(), within.end(), d) == within.end()) text += fmt::format(" {}", d);
     if (!is_first) text += fmt::format(" {} / {}", columns, width);
-    text += fmt::format(" {} % {}\n", columns, width);
+    text += fmt::format(" {} % {}", columns, width);
+    for (const int d : within) text += fmt::format(" {}", d);
+    text += "\n";
   };
   for (const int bytes : packed_bytes()) {
     const Tensor& tensor = computation_.tensors[std::size_t(bytes)];
     const auto read = std::find_if(stage(part_).value.loads.begin(), stage(part_).value.loads.end(),
                                    [&](const Access& access) { return access.tensor == bytes; });
     text += fmt::format("copy {} {}\n", name(part_), tensor.name);
+    std::vector<int> within;
+    for (int a = 0; a < int(stage(part_).axes.size()); ++a)
+      if (const int d = whole_dimension(read->index, a); d >= 0 && is_within_intrinsic(a)) within.push_back(d);
     layout(fmt::format("{}.{}", name(part_), tensor.name), int(tensor.shape.size()),
-           whole_dimension(read->index, part_column_), true);
+           whole_dimension(read->index, part_column_), true, within);
   }
-  layout(name(part_), computation_.spatial_axes(stage(part_)), part_column_, false);
+  layout(name(part_), computation_.spatial_axes(stage(part_)), part_column_, false, {});
   return text;
 }
 
@@ -149,8 +186,10 @@ std::string BlockSums::loops_of_whole(const Computation& form, SketchBuilder& bu
     if (a == column_ || (a < column_ && extent == 1)) continue;
     (a < column_ ? outer : summed).push_back(axis + ".0");
     if (a != row) continue;
-    builder.line(fmt::format("tile {} {}{}", own, axis,
-                             builder.sizes(label + "_" + axis, each(register_tiles(extent, largest_rows)))));
+    std::vector<std::vector<std::int64_t>> sizes;
+    for (const std::int64_t size : row_tiles)
+      if (size <= extent) sizes.push_back({size});
+    builder.line(fmt::format("tile {} {}{}", own, axis, builder.sizes(label + "_" + axis, sizes)));
     tile.push_back(axis + ".1");
   }
   if (lanes_ > 1) builder.line(fmt::format("tile {} {} {}", own, lane, lanes_));
@@ -190,30 +229,39 @@ void BlockSums::lines_of_part(const Computation& form, SketchBuilder& builder) c
     if (a == part_column_ || extent == 1) continue;
     (axes_[std::size_t(a)] > column_ ? outer : rows).push_back(axis + ".0");
   }
-  const auto longest = std::max_element(here.axes.begin() + rank, here.axes.end(),
-                                        [](const Axis& a, const Axis& b) { return a.extent < b.extent; });
-  for (auto axis = here.axes.begin() + rank; axis != here.axes.end(); ++axis) {
-    if (axis == longest) {
-      builder.line(
-          fmt::format("tile {} {}{}", own, axis->name,
-                      builder.sizes(label + "_" + axis->name, powers_of_two(1, axis->extent, largest_unroll))));
-      summed.push_back(axis->name + ".0");
-      unrolled.insert(unrolled.begin(), axis->name + ".1");
-    } else if (axis->extent > 1) {
-      (axis->extent <= short_axis ? unrolled : summed).push_back(axis->name + ".0");
+  int longest = -1;  // of the axes that are summed by loops
+  for (int a = rank; a < int(here.axes.size()); ++a)
+    if (!is_within_intrinsic(a) &&
+        (longest < 0 || here.axes[std::size_t(a)].extent > here.axes[std::size_t(longest)].extent))
+      longest = a;
+  for (int a = rank; a < int(here.axes.size()); ++a) {
+    const auto& [axis, extent] = here.axes[std::size_t(a)];
+    if (a == longest) {
+      builder.line(fmt::format("tile {} {}{}", own, axis,
+                               builder.sizes(label + "_" + axis, powers_of_two(1, extent, largest_unroll))));
+      summed.push_back(axis + ".0");
+      unrolled.insert(unrolled.begin(), axis + ".1");
+    } else if (extent > 1 && !is_within_intrinsic(a)) {
+      (extent <= short_axis ? unrolled : summed).push_back(axis + ".0");
     }
   }
   if (lanes_ > 1) builder.line(fmt::format("tile {} {} {}", own, lane, lanes_));
-  const std::string vector = lanes_ > 1 ? lane + ".1" : "";
+  std::string innermost = lanes_ > 1 ? lane + ".1" : "";
+  const std::string begin = innermost;
+  for (std::size_t a = 1; intrinsic_ != nullptr && a < assignment_.axes.size(); ++a)
+    innermost += fmt::format(" {}.0", here.axes[std::size_t(assignment_.axes[a])].name);
   const std::string results = joined({joined(rows), lane + ".0"});
   const std::string first = unrolled.front();
   const std::string parts = joined({unrolled.begin() + 1, unrolled.end()});
   const std::string inner =
       parts.empty() ? results : builder.choice(label + "_order", {parts + " " + results, results + " " + parts});
-  builder.line(fmt::format("order {} {}", own, joined({joined(outer), joined(summed), first, inner, vector})));
-  if (lanes_ > 1) builder.line(fmt::format("vector {} {}", own, vector));
+  builder.line(fmt::format("order {} {}", own, joined({joined(outer), joined(summed), first, inner, innermost})));
+  if (lanes_ > 1 && intrinsic_ == nullptr) builder.line(fmt::format("vector {} {}", own, begin));
   builder.line(fmt::format("unroll {} {}", own, joined({first, parts, results})));
   builder.line(fmt::format("accumulate {} above {}", own, joined(summed)));
+  if (intrinsic_ == nullptr) return;
+  builder.line(fmt::format("tensorize {} {} {}", own, intrinsic_->name, begin));
+  builder.line(to_text(*intrinsic_));
 }
 
 }  // namespace graft::codegen

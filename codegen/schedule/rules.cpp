@@ -1271,7 +1271,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   std::vector<SketchSpace> result;
   if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
   if (const WindowRows rows(computation, target); rows.applies()) return {rows.sketch()};
-  if (const BlockSums sums(computation, target); sums.applies()) return {sums.sketch()};
+  if (const BlockSums sums(computation, target, intrinsics); sums.applies()) return {sums.sketch()};
   add_sketches(computation, target, "", "", result);
   add_factored_sketches(computation, target, result);
   RowSketch(computation, target).add_to(result);

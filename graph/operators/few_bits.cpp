@@ -58,36 +58,78 @@ const std::string& bytes_of(const Call& call, int number) {
 
 // ---- products ----
 
-// The product of rows (operand 0, a matrix) with a matrix of few bits (operand 1, by column, block and byte, the first
-// number in the lowest bits), with a scale for each block of each column (operand 2). Zero points (operand 4) count as
-// often as the sums of the rows' blocks (operand 3) say: P[i,b,j], what the numbers of a block sum to, is exact but for
-// the rounding of sums, whatever the scales.
+constexpr std::int64_t group_size = 4;  // bytes that dot products sum
+
+// The product of rows with a matrix of few bits: by column, block and byte, the first number in the lowest bits
+// (operand 1), with a scale for each block of each column (operand 2). Zero points (operand 4) count as often as the
+// sums of the rows' blocks (operand 3) say. P[i,b,j] is what the numbers of a block sum to, without scales. Rows are
+// numbers, or (operand 5 is there) bytes with a scale for each block of theirs, whose sums are exact: by block, group
+// of four bytes, place in a byte, and byte of the group.
 Meaning product_of_blocks(const Call& call) {
   const std::int64_t bits = bits_of(call), each = 8 / bits;
+  const bool is_quantised = call.has(5);
   const Shape &x = call.shape(0), &packed = call.shape(1);
-  if (x.size() != 2 || packed.size() != 3 || x[1] != packed[1] * packed[2] * each)
-    throw Malformed{fmt::format("{} times {} of {} bits", to_text(x), to_text(packed), bits)};
-  const Axes blocks = {{"i", x[0]}, {"b", packed[1]}, {"j", packed[0]}};
+  const Axes spatial = {{"i", x[0]}, {"b", packed[1]}, {"j", packed[0]}};
   Axes within = {{"p", packed[2]}};
   if (each > 1) within.push_back({"h", each});
+  if (is_quantised) within.push_back({"l", group_size});
   Expression expression(call);
-  std::string number = expression.operand(1, {"j", "b", "p"});
-  std::string place = fmt::format("{}*b + {}*p", packed[2] * each, each);
-  if (each > 1) {
-    number = fmt::format("bit_and({} >> {} * h, {})", number, bits, (1 << bits) - 1);
-    place += " + h";
-  }
-  const std::string factor = expression.operand(0, {"i", place});
-  expression.stage("P", DType::f32, blocks, fmt::format("{} * cast_f32({})", factor, number), "+=", within);
-  std::string sum = "P[i,b,j]";
-  if (call.has(3)) {
-    const std::string zero = call.has(4) ? expression.operand(4, {"j", "b"}) : std::to_string(1 << (bits - 1));
-    sum = fmt::format("({} - {} * {})", sum, zero, expression.operand(3, {"i", "b"}));
-  }
+  const std::string place = each > 1 ? "h" : "0";
+  const std::string factor =
+      is_quantised ? expression.operand(0, {"i", "b", "p", place, "l"})
+                   : expression.operand(0, {"i", fmt::format("{}*b + {}*p + {}", packed[2] * each, each, place)});
+  std::string number = expression.operand(1, is_quantised ? Index{"j", "b", "p", "l"} : Index{"j", "b", "p"});
+  if (each > 1) number = fmt::format("bit_and({} >> {} * h, {})", number, bits, (1 << bits) - 1);
+  if (!is_quantised) number = fmt::format("cast_f32({})", number);
+  expression.stage("P", is_quantised ? DType::i32 : DType::f32, spatial, fmt::format("{} * {}", factor, number),
+                   "+=", within);
+  const std::string zero = call.has(4) ? expression.operand(4, {"j", "b"}) : std::to_string(1 << (bits - 1));
+  std::string sum = fmt::format("({} - {} * {})", is_quantised ? "cast_f32(P[i,b,j])" : "P[i,b,j]", zero,
+                                expression.operand(3, {"i", "b"}));
+  if (is_quantised) sum = fmt::format("{} * {}", expression.operand(5, {"i", "b"}), sum);
   const std::string scale = expression.operand(2, {"j", "b"});
-  expression.stage("y", DType::f32, {blocks[0], blocks[2]}, fmt::format("{} * {}", scale, sum), "+=", {blocks[1]});
+  expression.stage("y", DType::f32, {spatial[0], spatial[2]}, fmt::format("{} * ({})", scale, sum), "+=", {spatial[1]});
   return {expression.result(DType::f32, {x[0], packed[0]})};
 }
+
+// Rows (operand 0) as bytes, for a scale of each block (operand 1), in the order of product_of_blocks.
+Meaning bytes_of_rows(const Call& call) {
+  const std::int64_t each = 8 / bits_of(call);
+  const Shape &x = call.shape(0), &scales = call.shape(1);
+  const std::int64_t block = x[1] / scales[1];
+  const Shape shape = {x[0], scales[1], block / (group_size * each), each, group_size};
+  const Axes axes = {{"i", shape[0]}, {"b", shape[1]}, {"p", shape[2]}, {"h", shape[3]}, {"l", shape[4]}};
+  Expression expression(call);
+  const std::string number =
+      expression.operand(0, {"i", fmt::format("{}*b + {}*p + {}*l + h", block, group_size * each, each)});
+  const std::string scale = expression.operand(1, {"i", "b"});
+  expression.stage("y", DType::i8, axes,
+                   fmt::format("select({0} > 0, saturate_i8(round({1} / {0})), 0)", scale, number));
+  return {expression.result(DType::i8, shape)};
+}
+
+// What products with few bits take of rows: the sums of their blocks; of rows that become bytes, their scales and the
+// bytes, too, and the sums are those of the bytes.
+struct RowsInBlocks {
+  RowsInBlocks(Part x, std::int64_t rows, std::int64_t blocks, std::int64_t block, bool is_quantised,
+               std::int64_t bits) {
+    Body& body = *x.body;
+    const auto reduced = [&](const char* operation, Part of, const List& axes) {
+      return body.node(operation, {of, body.integers(axes)}, {{"keepdims", std::int64_t(0)}});
+    };
+    numbers = body.reshaped(x, {rows, blocks * block});
+    const Part in_blocks = body.reshaped(x, {rows, blocks, block});
+    if (!is_quantised) {
+      sums = reduced("ReduceSum", in_blocks, {2});
+      return;
+    }
+    scales = reduced("ReduceMax", body.node("Abs", {in_blocks}), {2}) *
+             body.number(1.0 / codegen::highest(DType::i8), DType::f32);
+    numbers = body.node("graft.BytesOfRows", {numbers, scales}, {{"bits", bits}});
+    sums = reduced("ReduceSum", body.cast(numbers, DType::f32), {2, 3, 4});
+  }
+  Part numbers, sums, scales;
+};
 
 // A matrix of `columns` rows of `inner` numbers, each row in blocks.
 class PackedMatrix {
@@ -114,14 +156,15 @@ class PackedMatrix {
     if (!is_whole || !is_run || !is_byte(call_.type(1)) || call_.type(2) != DType::f32 || shape.empty() ||
         shape.back() != inner_)
       return body.node("MatMul", {body.operand(0), weights(body)});
-    const std::int64_t rows = graph::product(shape, 0, shape.size() - 1);
-    const Part x = body.reshaped(body.operand(0), {rows, inner_});
-    const Part sums = body.node("ReduceSum", {body.reshaped(x, {rows, blocks_, block_}), body.integers({2})},
-                                {{"keepdims", std::int64_t(0)}});
-    const std::int64_t bytes = block_ * bits_ / 8;
-    std::vector<Part> operands = {x, body.constant(in_shape(call_.operand(1).known, {columns_, blocks_, bytes})),
-                                  body.constant(in_shape(call_.operand(2).known, {columns_, blocks_})), sums};
-    if (call_.has(3)) operands.push_back(body.constant(zeros(false)));
+    const std::int64_t rows = graph::product(shape, 0, shape.size() - 1), bytes = block_ * bits_ / 8;
+    const bool is_quantised = call_.integer("quantised", 0) != 0;
+    const RowsInBlocks x(body.operand(0), rows, blocks_, block_, is_quantised, bits_);
+    const Shape packed =
+        is_quantised ? Shape{columns_, blocks_, bytes / group_size, group_size} : Shape{columns_, blocks_, bytes};
+    std::vector<Part> operands = {x.numbers, body.constant(in_shape(call_.operand(1).known, packed)),
+                                  body.constant(in_shape(call_.operand(2).known, {columns_, blocks_})), x.sums,
+                                  call_.has(3) ? body.constant(zeros(false)) : body.operand(3)};
+    if (is_quantised) operands.push_back(x.scales);
     Shape whole = shape;
     whole.back() = columns_;
     return body.reshaped(body.node("graft.ProductOfBlocks", operands, {{"bits", bits_}}), whole);
@@ -231,15 +274,38 @@ Known unpacked(const Call& call, int number, std::int64_t last, bool has_zeros) 
   return in_bytes(std::move(shape), std::move(bytes), bits, has_zeros);
 }
 
+// Numbers of few bits as bytes along the last dimension, `zero` less: with a sign if there is one.
+Meaning numbers_of_bytes(const Call& call) {
+  const std::int64_t bits = bits_of(call), each = 8 / bits, zero = call.integer("zero", 0);
+  const DType type = zero == 0 ? DType::u8 : DType::i8;
+  Axes axes = axes_over(call.shape(0));
+  Expression expression(call);
+  Index element = index_of(axes);
+  const std::string byte = expression.operand(0, element);
+  element.back() = fmt::format("{}*{} + h", each, element.back());
+  axes.push_back({"h", each});
+  std::string value = fmt::format("bit_and({} >> {} * h, {})", byte, bits, (1 << bits) - 1);
+  if (zero != 0) value += fmt::format(" - {}", zero);
+  expression.stage("y", type, axes, value, "=", {}, element);
+  Shape shape = call.shape(0);
+  shape.back() *= each;
+  return {expression.result(type, shape)};
+}
+
 Graph gathered_of_blocks(const Call& call) {
   const bool is_packed = call.type(0) == DType::u8 && call.integer("is_unpacked", 0) == 0, has_zeros = call.has(3);
   const int rank = call.rank(0), along = call.axis(call.integer("gather_axis", 0), rank);
   const int quantised = call.axis(call.integer("quantize_axis", 1), rank);
   Body body(call);
   std::vector<Part> parts = {body.operand(0), body.operand(2), body.operand(3)};
+  // Rows are gathered packed.
+  const bool unpacks_rows = is_packed && bits_of(call) < 8 && along + 1 < rank && quantised != along;
   if (is_packed) {
     if (rank != call.rank(2)) throw Malformed{fmt::format("its scales are {}", to_text(call.shape(2)))};
-    parts[0] = body.constant(unpacked(call, 0, call.shape(0).back() * 8 / bits_of(call), has_zeros));
+    if (unpacks_rows)
+      bytes_of(call, 0);  // or refuses it
+    else
+      parts[0] = body.constant(unpacked(call, 0, call.shape(0).back() * 8 / bits_of(call), has_zeros));
     if (has_zeros) parts[2] = body.constant(unpacked(call, 3, call.shape(2).back(), true));
   }
   if (!has_zeros) parts.pop_back();
@@ -251,6 +317,9 @@ Graph gathered_of_blocks(const Call& call) {
   };
   if (quantised == along) return std::move(body).results({gathered(dequantised(quantised))});
   for (Part& part : parts) part = gathered(part);
+  if (unpacks_rows)
+    parts[0] = body.node("graft.NumbersOfBytes", {parts[0]},
+                         {{"bits", bits_of(call)}, {"zero", std::int64_t(has_zeros ? 0 : 1 << (bits_of(call) - 1))}});
   return std::move(body).results({dequantised(quantised < along ? quantised : quantised + call.rank(1) - 1)});
 }
 
@@ -294,7 +363,11 @@ std::vector<Row> few_bits_rows() {
   return {
       composed("com.microsoft.MatMulNBits", 3, 6, "K N accuracy_level bits block_size weight_prepacked",
                product_with_few_bits),
-      {"graft.ProductOfBlocks", 3, 5, "bits", product_of_blocks},
+      composed("graft.MatMulNBits", 3, 6, "K N accuracy_level bits block_size quantised weight_prepacked",
+               product_with_few_bits),
+      {"graft.ProductOfBlocks", 4, 6, "bits", product_of_blocks},
+      {"graft.BytesOfRows", 2, 2, "bits", bytes_of_rows},
+      {"graft.NumbersOfBytes", 1, 1, "bits zero", numbers_of_bytes},
       composed("com.microsoft.GatherBlockQuantized", 3, 4, "bits block_size gather_axis is_unpacked quantize_axis",
                gathered_of_blocks),
   };

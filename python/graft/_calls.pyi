@@ -53,6 +53,7 @@ def tune_network(
     shapes: Mapping[str, Sequence[int]] = {},
     constants: Mapping[str, Union[Sequence[float], npt.NDArray[Any]]] = {},
     storage: str = "f32",
+    activations: str = "f32",
     functions: Iterable[_PathLike] = [],
     effort: str = "normal",
     trials: int = 0,

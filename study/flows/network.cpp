@@ -391,8 +391,9 @@ Network read_network(const std::filesystem::path& model, const NetworkOptions& o
   if (!options.functions.empty())
     read = graph::with_functions(std::move(read), read_functions(options.functions), place);
   Network network{model, options, read.nodes.size(), {}, {}, {}};
+  read = graph::with_few_bits(std::move(read), {options.storage.block, options.activations == codegen::DType::i8});
   network.graph = graph::folded(read, place, {}, &network.passes);
-  network.plan = graph::open_plan(network.graph, target, place, options.storage);
+  network.plan = graph::open_plan(network.graph, target, place, options.storage.type);
   return network;
 }
 

@@ -14,6 +14,7 @@
 #include "base/document.h"
 #include "base/monitor.h"
 #include "graph/alternatives.h"
+#include "graph/few_bits.h"
 #include "graph/fold.h"
 #include "graph/graph.h"
 #include "graph/onnx.h"

@@ -27,14 +27,22 @@
 
 namespace graft::study {
 
-// How numbers of single precision are stored.
+// How products with weights of few bits take their other operand.
 template <>
 struct NamesOf<codegen::DType> {
   static std::string_view name(codegen::DType value) { return codegen::name_of(value); }
   static codegen::DType named(std::string_view name) {
     const std::optional<codegen::DType> type = codegen::dtype_of(name);
-    if (type && codegen::computed_in(*type) == codegen::DType::f32) return *type;
-    throw base::UserError(fmt::format("'{}' is not f32, f16 or bf16", name));
+    if (type == codegen::DType::f32 || type == codegen::DType::i8) return *type;
+    throw base::UserError(fmt::format("'{}' is not f32 or i8", name));
+  }
+};
+template <>
+struct NamesOf<graph::Storage> {
+  static std::string name(const graph::Storage& value) { return to_text(value); }
+  static graph::Storage named(std::string_view name) {
+    if (const std::optional<graph::Storage> storage = graph::storage_named(name)) return *storage;
+    throw base::UserError(fmt::format("'{}' is not f32, f16, bf16 or s4:32", name));
   }
 };
 template <>

@@ -195,6 +195,7 @@ TEST(Graft, SettingsAreGivenByFieldOrByKeyword) {
   EXPECT_EQ(usual("tune_network", "shapes"), Value(network_usual.shapes));
   EXPECT_EQ(usual("tune_network", "constants"), Value(network_usual.constants));
   EXPECT_EQ(usual("tune_network", "storage"), Value(network_usual.storage));
+  EXPECT_EQ(usual("tune_network", "activations"), Value(network_usual.activations));
   EXPECT_EQ(usual("tune_network", "effort"), Value(network_usual.effort));
   EXPECT_EQ(usual("tune_network", "trials"), Value(network_usual.trials));
   EXPECT_EQ(usual("tune_network", "trials_by_kernel"), Value(network_usual.trials_by_kernel));

@@ -1,6 +1,9 @@
 // Weights of few bits against plain loops over the numbers that were packed.
+#include "graph/few_bits.h"
+
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -8,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/monitor.h"
 #include "graph/fold.h"
 #include "tests/graph/support/drawn.h"
 #include "tests/graph/support/onnx_file.h"
@@ -129,6 +133,156 @@ TEST(FewBits, ProductsOfRandomWeights) {
   }
 }
 
+// Weights of a product as ONNX's own operators have them: DequantizeLinear in blocks, before MatMul (as they are or
+// turned) or Gemm.
+struct Dequantised {
+  std::int64_t m = 2, n = 16, k = 32, block = 16;
+  bool is_turned = false, is_signed = true, has_zeros = false, is_gemm = false;
+  int type() const { return is_signed ? file::i4 : file::u4; }
+};
+
+void check(const Dequantised& of, Random& random) {
+  const std::int64_t blocks = of.k / of.block;
+  const Shape shape = of.is_turned ? Shape{of.n, of.k} : Shape{of.k, of.n},
+              of_blocks = of.is_turned ? Shape{of.n, blocks} : Shape{blocks, of.n};
+  const List numbers = random.integers(of.n * of.k, 16), zeros = random.integers(of.n * blocks, 16);
+  const std::vector<float> x = random.floats(of.m * of.k), scales = random.floats(of.n * blocks),
+                           bias = random.floats(of.n);
+  GraphFile graph;
+  graph.input("x", {of.m, of.k}).weight("s", of_blocks, scales).weight("bias", {of.n}, bias);
+  graph.weight_of(file::tensor("q", shape, of.type(), packed(numbers, elements_of(shape), 4)));
+  graph.weight_of(file::tensor("z", of_blocks, of.type(), packed(zeros, elements_of(of_blocks), 4)));
+  graph.node("DequantizeLinear", {"q", "s", of.has_zeros ? "z" : ""}, {"w"},
+             {attribute("axis", std::int64_t(of.is_turned)), attribute("block_size", of.block)});
+  if (of.is_gemm) {
+    graph.node("Gemm", {"x", "w", "bias"}, {"y"}, {attribute("transB", std::int64_t(of.is_turned))});
+  } else {
+    if (of.is_turned) graph.node("Transpose", {"w"}, {"t"}, {attribute("perm", List{1, 0})});
+    graph.node("MatMul", {"x", of.is_turned ? "t" : "w"}, {"y"});
+  }
+  graph.output("y");
+  const auto value = [&](std::int64_t number) { return double(of.is_signed && number > 7 ? number - 16 : number); };
+  Numbers expected;
+  for (std::int64_t i = 0; i < of.m; ++i)
+    for (std::int64_t j = 0; j < of.n; ++j) {
+      double sum = of.is_gemm ? double(bias[std::size_t(j)]) : 0;
+      for (std::int64_t k = 0; k < of.k; ++k) {
+        const std::size_t at = std::size_t(of.is_turned ? j * of.k + k : k * of.n + j);
+        const std::size_t block = std::size_t(of.is_turned ? j * blocks + k / of.block : k / of.block * of.n + j);
+        sum += double(x[std::size_t(i * of.k + k)]) * double(scales[block]) *
+               (value(numbers[at]) - (of.has_zeros ? value(zeros[block]) : 0));
+      }
+      expected.push_back(sum);
+    }
+  const Graph ready = folded(file::read(graph, 25), "m.onnx");
+  EXPECT_TRUE(std::any_of(ready.nodes.begin(), ready.nodes.end(),
+                          [](const Node& node) { return node.operation == "graft.ProductOfBlocks"; }));
+  expect_near(file::results(graph, {{"x", Numbers(x.begin(), x.end())}}, 25).front(), expected);
+}
+
+TEST(FewBits, ProductsOfDequantizedWeights) {
+  Random random(4);
+  for (int round = 0; round < 80; ++round) {
+    SCOPED_TRACE(round);
+    Dequantised of{
+        .m = 1 + random.upto(3), .n = 16 * (1 + random.upto(3)), .block = std::int64_t(16) << random.upto(2)};
+    of.k = of.block * (1 + random.upto(3));
+    of.is_turned = random.coin(), of.is_signed = random.coin(), of.has_zeros = random.coin(),
+    of.is_gemm = random.coin();
+    check(of, random);
+  }
+}
+
+// The output y of a graph for x, after a pass.
+Numbers output_of(const GraphFile& file, const FewBits& wanted, const std::vector<float>& x) {
+  graft::base::Monitor nobody;
+  return reference(folded(with_few_bits(file::read(file, 21), wanted), "m.onnx"),
+                   {{"x", Elements(Numbers(x.begin(), x.end()))}}, "m.onnx", nobody)
+      .front()
+      .numbers();
+}
+
+// Rows as bytes with a scale for each block: what their numbers rounded so give.
+TEST(FewBits, RowsBecomeBytes) {
+  Random random(5);
+  constexpr std::int64_t m = 3, n = 32, block = 32, blocks = 3, k = block * blocks;
+  for (const std::int64_t bits : {2, 4, 8}) {
+    const std::int64_t values = std::int64_t(1) << bits;
+    const List numbers = random.integers(n * k, values);
+    const std::vector<float> scales = random.floats(n * blocks);
+    std::vector<float> x = random.floats(m * k);
+    for (std::int64_t e = 0; e < block; ++e) x[std::size_t(e)] = 0;
+    GraphFile graph;
+    graph.input("x", {m, k}).weight("s", {n, blocks}, scales);
+    graph.weight_of(file::tensor("b", {n, blocks, block * bits / 8}, file::u8, packed(numbers, k, bits)));
+    graph.node("com.microsoft.MatMulNBits", {"x", "b", "s"}, {"t"},
+               {attribute("K", k), attribute("N", n), attribute("bits", bits), attribute("block_size", block)});
+    graph.node("Relu", {"t"}, {"r"}).node("Sub", {"t", "r"}, {"u"}).node("Add", {"u", "r"}, {"y"}).output("y");
+    Numbers expected;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0, exact = 0, may = 0;
+        for (std::int64_t b = 0; b < blocks; ++b) {
+          const auto row = x.begin() + i * k + b * block;
+          float most = 0;
+          for (std::int64_t e = 0; e < block; ++e) most = std::max(most, std::abs(row[e]));
+          const double step = double(most * float(1.0 / 127));
+          for (std::int64_t e = 0; e < block; ++e) {
+            const double w = double(scales[std::size_t(j * blocks + b)]) *
+                             double(numbers[std::size_t(j * k + b * block + e)] - values / 2);
+            sum += step > 0 ? std::nearbyint(double(row[e]) / step) * step * w : 0;
+            exact += double(row[e]) * w, may += step / 2 * std::abs(w);
+          }
+        }
+        expected.push_back(sum);
+        EXPECT_LE(std::abs(sum - exact), may * 1.001);
+      }
+    expect_near(Elements(output_of(graph, {.quantises_rows = true}, x)), expected);
+  }
+}
+
+// Weights of floating point in four bits: the nearest numbers of their block's scale.
+TEST(FewBits, WeightsAreStoredInFourBits) {
+  Random random(6);
+  constexpr std::int64_t m = 2, n = 16, block = 32, k = 2 * block;
+  const std::vector<float> x = random.floats(m * k), w = random.floats(n * k);
+  for (const bool is_turned : {false, true}) {
+    GraphFile graph;
+    graph.input("x", {m, k}).weight("w", is_turned ? Shape{n, k} : Shape{k, n}, w);
+    graph.node("Gemm", {"x", "w"}, {"y"}, {attribute("transB", std::int64_t(is_turned))}).output("y");
+    Numbers expected;
+    for (std::int64_t i = 0; i < m; ++i)
+      for (std::int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (std::int64_t begin = 0; begin < k; begin += block) {
+          const auto weight = [&](std::int64_t e) { return w[std::size_t(is_turned ? j * k + e : e * n + j)]; };
+          double extreme = 0;
+          for (std::int64_t e = begin; e < begin + block; ++e)
+            if (std::abs(weight(e)) > float(std::abs(extreme))) extreme = double(weight(e));
+          for (std::int64_t e = begin; e < begin + block; ++e) {
+            const double scale = extreme / -8, number = std::nearbyint(double(weight(e)) / scale);
+            sum += double(x[std::size_t(i * k + e)]) * scale * std::min(number, 7.0);
+          }
+        }
+        expected.push_back(sum);
+      }
+    expect_near(Elements(output_of(graph, {.block = block}, x)), expected);
+    // Blocks that do not divide what is summed leave a product as it is.
+    const Graph other = folded(with_few_bits(file::read(graph, 21), {.block = 128}), "m.onnx");
+    EXPECT_EQ(other.nodes.front().operation, "Gemm");
+  }
+}
+
+// Operands of nodes that are constants.
+std::vector<Known> constants_of(const Graph& graph) {
+  std::vector<Known> all;
+  for (const Node& node : graph.nodes)
+    for (const int operand : node.operands)
+      if (operand >= 0 && graph.values[std::size_t(operand)].known)
+        all.push_back(graph.values[std::size_t(operand)].known);
+  return all;
+}
+
 // What a run reads of the weights is their packed bytes, and a scale for each block.
 TEST(FewBits, ProductsReadPackedBytes) {
   GraphFile graph;
@@ -139,10 +293,8 @@ TEST(FewBits, ProductsReadPackedBytes) {
   graph.node("Relu", {"t"}, {"y"});
   const Graph ready = folded(file::read(graph.output("y"), 21), "m.onnx");
   std::int64_t bytes = 0;
-  for (const Node& node : ready.nodes)
-    for (const int operand : node.operands)
-      if (const Known& known = ready.values[std::size_t(operand)].known; known && known->size() > 3)
-        bytes += std::int64_t(known->bytes.size());
+  for (const Known& known : constants_of(ready))
+    if (known->size() > 3) bytes += std::int64_t(known->bytes.size());
   EXPECT_EQ(bytes, 32 * 2 * 16 + 32 * 2 * 4);
 }
 
@@ -279,6 +431,19 @@ TEST(FewBits, RowsOfTables) {
       }
     expect_near(file::results(graph, {{"at", Numbers(at.begin(), at.end())}}, 21).front(), expected);
   }
+}
+
+// What a run reads of a table is its packed bytes.
+TEST(FewBits, TablesStayPacked) {
+  GraphFile graph;
+  graph.weight_of(file::tensor("q", {100, 32}, file::u8, std::string(3200, '\x5a')));
+  graph.weight("s", {100, 2}, std::vector<float>(200, 1)).input("at", {1}, file::i64);
+  graph.node("com.microsoft.GatherBlockQuantized", {"q", "at", "s"}, {"y"},
+             {attribute("block_size", 32), attribute("gather_axis", 0), attribute("quantize_axis", 1)});
+  const Graph ready = folded(file::read(graph.output("y"), 21), "m.onnx");
+  std::int64_t most = 0;
+  for (const Known& known : constants_of(ready)) most = std::max(most, std::int64_t(known->bytes.size()));
+  EXPECT_EQ(most, 3200);
 }
 
 TEST(FewBits, TablesThatDoNotFitAreRefused) {

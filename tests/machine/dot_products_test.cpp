@@ -2,6 +2,7 @@
 // and windows, and that what they compute is exact.
 #include "codegen/machine/dot_products.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,23 +44,30 @@ std::vector<std::string> names_for(const Target& target) {
 TEST(DotProducts, TargetsHaveThoseOfTheirInstructions) {
   using Names = std::vector<std::string>;
   Names widest = {"vpdpbusd_512_u8i8", "vpdpbusd_512_i8u8", "vpdpbusd_512_i8i8", "vpmaddwd_512_u8u8"};
-  EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "+avx512vnni", 512)), widest);
+  const auto with = [](Names names, const std::string& few_bits) {
+    names.push_back(few_bits + "_i8x2"), names.push_back(few_bits + "_i8x4");
+    return names;
+  };
+  EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "+avx512vnni", 512)), with(widest, "vpdpbusd_512"));
   widest.push_back("vdpbf16ps_512_bf16bf16");
-  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 512)), widest);
+  EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 512)), with(widest, "vpdpbusd_512"));
   EXPECT_EQ(names_for(target_of(x86, "sapphirerapids", "", 256)),
-            (Names{"vpdpbusd_256_u8i8", "vpdpbusd_256_i8u8", "vpdpbusd_256_i8i8", "vpmaddwd_256_u8u8",
-                   "vdpbf16ps_256_bf16bf16"}));
+            with({"vpdpbusd_256_u8i8", "vpdpbusd_256_i8u8", "vpdpbusd_256_i8i8", "vpmaddwd_256_u8u8",
+                  "vdpbf16ps_256_bf16bf16"},
+                 "vpdpbusd_256"));
   EXPECT_EQ(names_for(target_of(x86, "alderlake", "", 256)),
-            (Names{"vpdpbusd_vex_u8i8", "vpdpbusd_vex_i8u8", "vpdpbusd_vex_i8i8", "vpmaddwd_256_u8u8"}));
-  EXPECT_EQ(names_for(target_of(x86, "x86-64-v4", "", 512)),
-            (Names{"vpmaddwd_512_u8i8", "vpmaddwd_512_i8u8", "vpmaddwd_512_i8i8", "vpmaddwd_512_u8u8"}));
-  EXPECT_EQ(names_for(target_of(x86, "x86-64-v3", "", 256)),
-            (Names{"vpmaddwd_256_u8i8", "vpmaddwd_256_i8u8", "vpmaddwd_256_i8i8", "vpmaddwd_256_u8u8"}));
+            with({"vpdpbusd_vex_u8i8", "vpdpbusd_vex_i8u8", "vpdpbusd_vex_i8i8", "vpmaddwd_256_u8u8"}, "vpdpbusd_vex"));
+  EXPECT_EQ(
+      names_for(target_of(x86, "x86-64-v4", "", 512)),
+      with({"vpmaddwd_512_u8i8", "vpmaddwd_512_i8u8", "vpmaddwd_512_i8i8", "vpmaddwd_512_u8u8"}, "vpmaddubsw_512"));
+  EXPECT_EQ(
+      names_for(target_of(x86, "x86-64-v3", "", 256)),
+      with({"vpmaddwd_256_u8i8", "vpmaddwd_256_i8u8", "vpmaddwd_256_i8i8", "vpmaddwd_256_u8u8"}, "vpmaddubsw_256"));
   EXPECT_EQ(names_for(target_of(x86, "x86-64-v2", "", 128)), Names());
-  EXPECT_EQ(names_for(target_of(arm, "cortex-a76", "", 128)), (Names{"sdot_i8i8", "udot_u8u8"}));
+  EXPECT_EQ(names_for(target_of(arm, "cortex-a76", "", 128)), with({"sdot_i8i8", "udot_u8u8"}, "sdot"));
   EXPECT_EQ(names_for(target_of(arm, "cortex-a72", "", 128)), Names());
   EXPECT_EQ(names_for(target_of(arm, "neoverse-v1", "+i8mm", 128)),
-            (Names{"usdot_u8i8", "usdot_i8u8", "sdot_i8i8", "udot_u8u8", "bfdot_bf16bf16"}));
+            with({"usdot_u8i8", "usdot_i8u8", "sdot_i8i8", "udot_u8u8", "bfdot_bf16bf16"}, "sdot"));
   EXPECT_EQ(names_for(target_of(riscv, "generic-rv64", "+m,+a,+f,+d,+v", 256)), Names());
 }
 
@@ -125,7 +133,8 @@ TEST(DotProducts, ProductsAndWindowsOfTheSpaceByRuleAreExact) {
       }
       if (is_float) {
         const auto known = names_for(host);
-        EXPECT_EQ(parts.empty(), known.empty() || !known.back().ends_with("bf16bf16"));
+        EXPECT_EQ(parts.empty(), std::none_of(known.begin(), known.end(),
+                                              [](const std::string& name) { return name.ends_with("bf16bf16"); }));
       }
       for (const SketchSpace& part : parts) {
         SCOPED_TRACE(to_text(*part.sketch));
@@ -137,6 +146,63 @@ TEST(DotProducts, ProductsAndWindowsOfTheSpaceByRuleAreExact) {
           expect_as_reference(*lowered, workload.computation(), host);
         }
       }
+    }
+}
+
+// A product of bytes with numbers of few bits, as networks have it.
+std::string few_bits(int bits, int rows = 3) {
+  const int places = 8 / bits;
+  return fmt::format(
+      "input X[{m},3,2,{h},4]:i8; constant B[64,3,2,4]:u8; constant S[64,3]; input R[{m},3]; input T[{m},3]; "
+      "P[i,b,j | p,h,l]:i32 += X[i,b,p,h,l] * {number}; "
+      "output Y[i,j] += S[j,b] * (R[i,b] * (cast_f32(P[i,b,j]) - {zero} * T[i,b])) where i={m}, b=3, j=64, p=2, h={h}, "
+      "l=4",
+      fmt::arg("m", rows), fmt::arg("h", places), fmt::arg("zero", 1 << (bits - 1)),
+      fmt::arg("number",
+               bits == 8 ? "B[j,b,p,l]" : fmt::format("bit_and(B[j,b,p,l] >> {} * h,{})", bits, (1 << bits) - 1)));
+}
+
+TEST(DotProducts, NumbersOfFewBits) {
+  const Target host = host_target();
+  if (dot_products(host).empty()) GTEST_SKIP() << host.cpu << " has no dot products of bytes";
+  for (const int bits : {4, 2, 8})
+    for (const int rows : {1, 3}) {
+      const Workload workload = parse_workload(few_bits(bits, rows));
+      SCOPED_TRACE(workload.text());
+      const std::vector<SketchSpace> parts = with_dot_products(workload, host);
+      ASSERT_EQ(parts.size(), 1);
+      const JudgedSpace space(workload, host, {parts.front()});
+      base::Stream stream(3, "few bits");
+      for (int draw = 0; draw < 4; ++draw) {
+        const auto lowered = program(space.sample(stream), host);
+        ASSERT_TRUE(lowered.ok()) << lowered.reason().text;
+        EXPECT_FALSE(lowered->intrinsics.empty());
+        expect_as_reference(*lowered, workload.computation(), host);
+      }
+    }
+}
+
+// Their instruction is in code for other targets, and plain loops compute the same.
+TEST(DotProducts, NumbersOfFewBitsOnOtherTargets) {
+  for (const auto& [target, instruction] : {std::tuple(target_of(arm, "cortex-a76", "", 128), "sdot"),
+                                            std::tuple(target_of(x86, "x86-64-v3", "", 256), "vpmaddubsw"),
+                                            std::tuple(target_of(x86, "x86-64-v4", "", 512), "vpmaddubsw"),
+                                            std::tuple(target_of(x86, "alderlake", "", 256), "vpdpbusd"),
+                                            std::tuple(target_of(x86, "sapphirerapids", "", 512), "vpdpbusd")})
+    for (const int bits : {4, 2}) {
+      SCOPED_TRACE(fmt::format("{} {}", instruction, bits));
+      const Workload workload = parse_workload(few_bits(bits));
+      const std::vector<SketchSpace> parts = with_dot_products(workload, target);
+      ASSERT_EQ(parts.size(), 1);
+      base::Stream stream(4, "few bits");
+      const auto lowered = program(JudgedSpace(workload, target, {parts.front()}).sample(stream), target);
+      ASSERT_TRUE(lowered.ok()) << lowered.reason().text;
+      const auto listed = listing(*lowered, target);
+      ASSERT_TRUE(listed.ok()) << listed.reason().text;
+      EXPECT_TRUE(contains(listed->assembly, instruction)) << listed->assembly;
+      Target plain = target_of(x86, "x86-64-v2", "", 128);
+      if (host_target().triple.starts_with("x86"))
+        expect_as_reference(without_foreign_intrinsics(*lowered, plain), workload.computation(), plain);
     }
 }
 

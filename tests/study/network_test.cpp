@@ -573,7 +573,7 @@ TEST(Network, WithAMaskIsTuned) {
     const std::string name(codegen::name_of(storage));
     SCOPED_TRACE(name);
     NetworkRequest request = request_of(folder / "net.onnx", folder / name, "native");
-    request.options.storage = storage;
+    request.options.storage = {storage};
     for (const NetworkKernel& kernel : tune_network(request, monitor).kernels)
       ASSERT_TRUE(kernel.answer.has_value()) << kernel.failure;
     RunNetworkRequest run;
@@ -654,7 +654,7 @@ TEST(Network, IsStoredIn16Bits) {
     const std::string name(codegen::name_of(storage));
     SCOPED_TRACE(name);
     NetworkRequest request = request_of(folder / "net.onnx", folder / name, "native");
-    request.options.storage = storage;
+    request.options.storage = {storage};
     const TunedNetwork tuned = tune_network(request, monitor);
     for (const NetworkKernel& kernel : tuned.kernels) ASSERT_TRUE(kernel.answer.has_value()) << kernel.failure;
     EXPECT_EQ(read_tuned_network(folder / name).options, request.options);
@@ -664,14 +664,18 @@ TEST(Network, IsStoredIn16Bits) {
     ASSERT_TRUE(made.results.has_value());
     EXPECT_TRUE(made.results->right()) << made.results->call << ": " << made.results->difference;
     // What another storage found is not continued.
-    request.options.storage = codegen::DType::f32;
+    request.options.storage = {};
     EXPECT_THROW(tune_network(request, monitor), base::UserError);
   }
   NetworkOptions options;
   const Settings settings = settings_of(options, {});
   const Setting& storage = *setting_of(settings, "storage");
   storage.set("bf16");
-  EXPECT_EQ(options.storage, codegen::DType::bf16);
+  EXPECT_EQ(options.storage, graph::Storage{codegen::DType::bf16});
+  storage.set("s4:64");
+  EXPECT_EQ(options.storage, (graph::Storage{codegen::DType::f32, 64}));
+  for (const char* const wrong : {"s4", "s4:8", "s4:48", "s4:32x", "s4:99999999999"})
+    EXPECT_THROW(storage.set(wrong), base::UserError) << wrong;
   EXPECT_THROW(storage.set("f64"), base::UserError);
   EXPECT_THROW(storage.set("i8"), base::UserError);
   EXPECT_THROW(storage.set("half"), base::UserError);
