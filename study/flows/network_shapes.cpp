@@ -19,9 +19,9 @@
 #include "search/run_directory.h"
 #include "study/flows/compile.h"
 #include "study/flows/effort.h"
+#include "study/flows/settings.h"
 #include "study/inputs/field_error.h"
 #include "study/inputs/request.h"
-#include "study/inputs/settings.h"
 #include "study/knowledge/answer.h"
 
 namespace graft::study {
