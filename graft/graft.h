@@ -395,18 +395,18 @@ GRAFT_API Compiled compile(const std::vector<Answer>& answers, const CompileSett
 // ---- networks ----
 
 struct NetworkSettings {
-  // Shapes of inputs by name, or extents of named dimensions; an input may have several shapes, one after another, a dimension
-  // several extents.
+  // Shapes of inputs by name, or extents of named dimensions; an input may have several shapes, one after another, a
+  // dimension several extents.
   std::map<std::string, std::vector<std::int64_t>> shapes = {};
-  std::map<std::string, std::vector<double>> constants = {};     // inputs that are always the same
-  // Of numbers between kernels, and of weights: "f32", "f16" or "bf16"; sums are f32. "s4:32": weights of products have
-  // four bits, in blocks of 32.
+  std::map<std::string, std::vector<double>> constants = {};  // inputs that are always the same
+  // How numbers between kernels, and weights, are stored: "f32", "f16" or "bf16"; sums are f32. "s4:32": weights of
+  // products have four bits, in blocks of 32.
   std::string storage = "f32";
-  std::string activations = "f32";  // of products with weights of few bits: "f32", or "i8", in bytes with scales
+  std::string activations = "f32";    // of products with weights of few bits: "f32", or "i8", in bytes with scales
   std::string effort = "normal";      // "quick", "normal" or "thorough": 12, 64 or 256 trials for each kernel
   std::int64_t trials = 0;            // in total; 0: trials_by_kernel for each kernel
   std::int64_t trials_by_kernel = 0;  // on average; 0: as `effort` says
-  double budget_seconds = 0;           // of wall time in total; 0: none
+  double budget_seconds = 0;          // of wall time in total; 0: none
   std::uint64_t seed = 1;
   int threads = 1;
   Model model = {};

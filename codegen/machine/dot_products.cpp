@@ -56,7 +56,7 @@ const std::vector<Kind>& kinds() {
   return all;
 }
 
-// Of bytes with numbers of few bits, which are without a sign in any case.
+// For bytes times numbers of few bits, which are without a sign in any case.
 constexpr Instruction of_few_bits[] = {x86_512, x86_256, x86_256_vex, x86_pairs_512, x86_pairs_256, arm_signed};
 // The instruction that sums pairs of words.
 std::string_view pairs_of_words(const Instruction& by) {

@@ -36,8 +36,8 @@ enum class Layouts { given, free };
 //
 // A chain of stages over the same rows that begins and ends with products (attention) has one sketch: all stages for a
 // block of rows before the next (product_rows.h). So has a sum of products over windows alone followed by a product of
-// what it gives, such as a depthwise convolution before one of 1x1 (window_rows.h); and a sum over blocks of sums within
-// them that read bytes of constants, such as a product with weights of few bits (block_sums.h).
+// what it gives, such as a depthwise convolution before one of 1x1 (window_rows.h); and a sum over blocks of sums
+// within them that read bytes of constants, such as a product with weights of few bits (block_sums.h).
 //
 // With free layouts, the same sketches again for every way in which a spatial axis that is not the innermost one of
 // its result can be stored in blocks of a vector's lanes, innermost, in all tensors that it indexes; operands that it

@@ -69,6 +69,13 @@ Meaning product_of_blocks(const Call& call) {
   const std::int64_t bits = bits_of(call), each = 8 / bits;
   const bool is_quantised = call.has(5);
   const Shape &x = call.shape(0), &packed = call.shape(1);
+  const auto fits = [&](int number, const Shape& shape) { return !call.has(number) || call.shape(number) == shape; };
+  const std::size_t rank = is_quantised ? 4 : 3;
+  if (x.size() != (is_quantised ? 5 : 2) || packed.size() != rank || (is_quantised && packed[3] != group_size) ||
+      !fits(2, {packed[0], packed[1]}) || !fits(3, {x[0], packed[1]}) || !fits(4, {packed[0], packed[1]}) ||
+      !fits(5, {x[0], packed[1]}) || product(x, 1, x.size()) != product(packed, 1, rank) * each ||
+      !is_byte(call.type(1)))
+    throw Malformed{fmt::format("{} times {} of {} bits", to_text(x), to_text(packed), bits)};
   const Axes spatial = {{"i", x[0]}, {"b", packed[1]}, {"j", packed[0]}};
   Axes within = {{"p", packed[2]}};
   if (each > 1) within.push_back({"h", each});
@@ -96,6 +103,9 @@ Meaning product_of_blocks(const Call& call) {
 Meaning bytes_of_rows(const Call& call) {
   const std::int64_t each = 8 / bits_of(call);
   const Shape &x = call.shape(0), &scales = call.shape(1);
+  if (x.size() != 2 || scales.size() != 2 || scales[0] != x[0] || scales[1] < 1 ||
+      x[1] % (scales[1] * group_size * each) != 0)
+    throw Malformed{fmt::format("rows {} with scales {}", to_text(x), to_text(scales))};
   const std::int64_t block = x[1] / scales[1];
   const Shape shape = {x[0], scales[1], block / (group_size * each), each, group_size};
   const Axes axes = {{"i", shape[0]}, {"b", shape[1]}, {"p", shape[2]}, {"h", shape[3]}, {"l", shape[4]}};
@@ -278,6 +288,8 @@ Known unpacked(const Call& call, int number, std::int64_t last, bool has_zeros) 
 Meaning numbers_of_bytes(const Call& call) {
   const std::int64_t bits = bits_of(call), each = 8 / bits, zero = call.integer("zero", 0);
   const DType type = zero == 0 ? DType::u8 : DType::i8;
+  if (call.rank(0) == 0 || !is_byte(call.type(0)) || zero < 0 || zero >= 1 << bits)
+    throw Malformed{fmt::format("numbers of {}", to_text(call.shape(0)))};
   Axes axes = axes_over(call.shape(0));
   Expression expression(call);
   Index element = index_of(axes);

@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "codegen/program/constants.h"
+#include "codegen/schedule/candidate_program.h"
 #include "search/run_directory.h"
 #include "study/flows/compile.h"
 #include "study/flows/effort.h"

@@ -337,6 +337,25 @@ TEST(FewBits, ProductsThatDoNotFitAreRefused) {
   EXPECT_TRUE(contains(said({block}, {2, 2, 8}, false), "operand 1 that is not a constant"));
 }
 
+// Operators that folding makes, named by a file.
+TEST(FewBits, OperatorsOfTheirOwnCheckTheirOperands) {
+  const auto said = [](const std::string& operation, const std::vector<Shape>& shapes) {
+    GraphFile graph;
+    std::vector<std::string> names;
+    for (const Shape& shape : shapes) {
+      names.push_back("x" + std::to_string(names.size()));
+      graph.input(names.back(), shape);
+    }
+    graph.node(operation, names, {"y"}).output("y");
+    return refusal([&] { (void)folded(file::read(graph, 21), "m.onnx"); });
+  };
+  EXPECT_TRUE(contains(said("graft.ProductOfBlocks", {{1, 32}, {}, {16, 2}, {1, 2}}), "[1,32] times []"));
+  EXPECT_TRUE(contains(said("graft.ProductOfBlocks", {{}, {16, 1, 16}, {16, 1}, {1, 1}}), "[] times [16,1,16]"));
+  EXPECT_TRUE(contains(said("graft.BytesOfRows", {{1, 32}, {}}), "rows [1,32] with scales []"));
+  EXPECT_TRUE(contains(said("graft.BytesOfRows", {{1, 32}, {1, 0}}), "rows [1,32] with scales [1,0]"));
+  EXPECT_TRUE(contains(said("graft.NumbersOfBytes", {{}}), "numbers of []"));
+}
+
 // Blocks along dimension 0 and along dimension 1 of constants of four and two bits.
 TEST(FewBits, ConstantsInBlocks) {
   Random random(2);
