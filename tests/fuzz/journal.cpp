@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "codegen/schedule/candidate_program.h"
 #include "tests/fuzz/target.h"
 
 namespace graft::fuzz {
