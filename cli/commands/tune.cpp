@@ -121,7 +121,6 @@ Command tune_command() {
            "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
            "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
            "graft tune resnet18.onnx --effort quick --out runs/resnet18",
-           "graft tune bert.onnx --shape 'sequence=16|64|256' --use sequence=16:10 --out runs/bert",
            "graft tune space.yaml --run './kernel {tile_x} {tile_y}' --time time:ms --trials 100 --out runs/own"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<Flags>();

@@ -68,9 +68,9 @@ TEST(Printed, TheUnitWithTheNumberIsItsUnit) {
           {"time: 1.1ms-1.2ms", "time", {}, "one of several"},
           {"time: 1.1 ms / 1.2 ms / 1.3 ms", "time", {}, "one of several"},
           {"time: 1.5 min", "time", {}, "no unit that is known"},
-          {"time: 12 ticks", "time:ms", {}, "none of time"},
-          {"time: 10 iterations, 1.5 ms", "time", {}, "none of time"},
-          {"time: 35.2 GFLOPS", "time", {}, "none of time"},
+          {"time: 12 ticks", "time:ms", {}, "not one of time"},
+          {"time: 10 iterations, 1.5 ms", "time", {}, "not one of time"},
+          {"time: 35.2 GFLOPS", "time", {}, "not one of time"},
           {"time: 1.5x", "time", {}, "no unit that is known"},
           {"time: 1.5 ms/s", "time", {}, "no unit that is known"},
           {"time: 1.5 m", "time", {}, "no unit that is known"},
@@ -151,7 +151,7 @@ TEST(Printed, TheNameMayHaveTheUnit) {
           {"Time (mean \xc2\xb1 \xcf\x83):     10.0 ms \xc2\xb1 0.5 ms", "Time", {10e-3}},
           {"Time (ms): 1.5 us", "Time", {}, "different units"},
           {"time_ms: 1.5 us", "time_ms", {}, "different units"},
-          {"Time (GFLOPS): 1.5", "Time", {}, "none of time"}},
+          {"Time (GFLOPS): 1.5", "Time", {}, "not one of time"}},
          true);
   EXPECT_THROW(PrintedMeasure("time_ms:us", "time", true), base::UserError);
   EXPECT_THROW(PrintedMeasure("GFLOPS", "time", true), base::UserError);
@@ -280,7 +280,7 @@ TEST(Printed, OtherMeasuresHaveAnyUnit) {
           {"1.10 GBytes   943 Mbits/sec", "Mbits/sec", {943e6}},
           {"bandwidth: 1 GiB/s", "bandwidth", {1073741824}},
           {"energy: 350 mJ", "energy:J", {0.35}},
-          {"energy: 5 W", "energy:J", {}, "none of J"},
+          {"energy: 5 W", "energy:J", {}, "not one of J"},
           {"rate: 12 img/s", "rate", {12}},
           {"rate: 1.5 M", "rate", {}, "no unit that is known"},
           {"score 12 points", "score:points", {12}},
