@@ -514,12 +514,7 @@ class Network(_Callable):
     """
 
     def __init__(self, source: _PathLike, *, threads: int = 1, cc: str = "cc") -> None:
-        folder = _path("source", source)
-        if _is_tuned_network(folder):
-            files = _own_files(_compile_network(source, format="object", weights_in_file=True).files)
-            self._set(files, folder, threads, cc)
-        else:
-            self._set(folder, folder, threads, cc)
+        self._set(*_network_of(source), threads, cc)
 
     def _set(self, source: Union[str, _Files], shown: str, threads: int, cc: str) -> None:
         with _folder_of(source) as folder:
@@ -584,12 +579,7 @@ class ShapedNetwork:
     _weights: Optional[_Array]
 
     def __init__(self, source: _PathLike, *, threads: int = 1, cc: str = "cc") -> None:
-        folder = _path("source", source)
-        if _is_tuned_network(folder):
-            files = _own_files(_compile_network(source, format="object", weights_in_file=True).files)
-            self._set(files, folder, threads, cc)
-        else:
-            self._set(folder, folder, threads, cc)
+        self._set(*_network_of(source), threads, cc)
 
     def _set(self, source: Union[str, _Files], shown: str, threads: int, cc: str) -> None:
         with _folder_of(source) as folder:
@@ -660,6 +650,14 @@ class ShapedNetwork:
 
     def __repr__(self) -> str:
         return f"<graft.ShapedNetwork {self.name}: {len(self._networks)} shapes>"
+
+
+def _network_of(source: _PathLike) -> Tuple[Union[str, _Files], str]:
+    """The folder of a compiled network, or what that of a tuned one is compiled to; and as what errors name it."""
+    folder = _path("source", source)
+    if not _is_tuned_network(folder):
+        return folder, folder
+    return _own_files(_compile_network(source, format="object", weights_in_file=True).files), folder
 
 
 def _read_weights(library: Dict[str, Any], folder: str, shown: str) -> Optional[_Array]:

@@ -213,7 +213,8 @@ ShapedNetworks tune_networks(const NetworkRequest& asked, base::Monitor& monitor
     NetworkRequest request = common;
     request.options.shapes = shapes[s];
     request.each.out = all.folder / folder_of(extents, s);
-    request.trials = part_of(common.trials / std::int64_t(shapes.size()), shares[s]);
+    if (common.trials > 0)  // none at all would mean: by effort
+      request.trials = part_of(std::max<std::int64_t>(1, common.trials / std::int64_t(shapes.size())), shares[s]);
     request.trials_by_kernel = part_of(common.trials_by_kernel, shares[s]);
     if (deadline.exists()) request.budget_seconds = std::max(1e-3, deadline.left() * shares[s] / left);
     left -= shares[s];

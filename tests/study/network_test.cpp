@@ -505,6 +505,15 @@ TEST(Network, OfSeveralShapesIsOneFolderAndOneLibrary) {
   EXPECT_THROW(compile_network({.folder = folder / "run", .format = CompileFormat::bench, .name = "net"}, monitor),
                base::UserError);
 
+  // Fewer trials than shapes are few, and not as many as the effort has.
+  NetworkRequest few = request;
+  few.trials = 1;
+  few.each.out = folder / "few";
+  for (const ShapedNetworks::Part& part : tune_networks(few, monitor).parts) {
+    ASSERT_TRUE(part.network.finished.has_value());
+    EXPECT_LE(part.network.finished->trials, std::int64_t(part.network.kernels.size()));
+  }
+
   // Inputs say which network runs; another shape is added, and what is there stays.
   RunNetworkRequest run;
   run.folder = folder / "run";
