@@ -17,6 +17,10 @@ base::Result<codegen::Code> Device::code(const codegen::LoopProgram& program, co
   return codegen::compile(program, target, codegen::pipeline_named(pipeline, target), symbol);
 }
 
+void Device::check(const codegen::Target& target) const {
+  codegen::check_target(target);
+}
+
 CodeRunner Device::runner() const {
   return {{}, "none", "nothing here runs its code"};
 }

@@ -50,6 +50,8 @@ class Device {
   // By default machine code, as codegen::compile makes it and throws. `pipeline`: as codegen::pipeline_named takes it.
   virtual base::Result<codegen::Code> code(const codegen::LoopProgram& program, const codegen::Target& target,
                                            const std::string& pipeline, const std::string& symbol) const;
+  // Throws codegen::TargetError for what no code can be made for; by default what LLVM does not know.
+  virtual void check(const codegen::Target& target) const;
   // What runs its code once from here (remote.h); by default nothing.
   virtual CodeRunner runner() const;
   // Whether its code is this machine's: the worker (host_runner.h) can time other builds of a program, whole networks

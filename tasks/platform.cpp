@@ -208,7 +208,7 @@ Platform unchecked_platform(const std::string& yaml, const std::string& file) {
 Platform parse_platform(const std::string& yaml, const std::string& file) {
   Platform platform = unchecked_platform(yaml, file);
   try {
-    codegen::check_target(platform.target);
+    platform.device->check(platform.target);
   } catch (const codegen::TargetError& error) {
     const Document document = base::parse_yaml(yaml, file);
     const Document* const value = document.at("target").find(error.key());

@@ -38,7 +38,7 @@ std::optional<std::int64_t> optional_number(const base::Document& document, std:
 
 Target target_from(const base::Document& document) {
   document.only_keys({"triple", "cpu", "features", "vector_bits", "vector_registers", "cores", "threads", "nan",
-                      "l1_bytes", "l2_bytes", "l3_bytes", "line_bytes"});
+                      "group_items", "group_bytes", "l1_bytes", "l2_bytes", "l3_bytes", "line_bytes"});
   const auto text = [&](std::string_view key) {
     const base::Document& value = document.at(key);
     if (value.as_string().empty()) throw base::UserError(value.place(), fmt::format("{} must not be empty", key));
@@ -57,6 +57,8 @@ Target target_from(const base::Document& document) {
     if (!target.ignores_nan && nan->as_string() != "keep")
       throw base::UserError(nan->place(), fmt::format("'{}' is neither keep nor ignore", nan->as_string()));
   }
+  target.group_items = optional_number(document, "group_items", registers_bounds).value_or(0);
+  target.group_bytes = optional_number(document, "group_bytes", cache_bounds).value_or(0);
   const auto cache_bytes = [&](std::string_view key) {
     const base::Document* const value = document.find(key);
     if (value != nullptr && value->as_integer() == 0)
@@ -83,6 +85,7 @@ base::Document to_document(const Target& target) {
   document.set("cores", target.cores);
   if (target.threads != 1) document.set("threads", target.threads);  // so that hashes of one-thread targets stay
   if (target.ignores_nan) document.set("nan", "ignore");             // likewise
+  if (target.group_items != 0) document.set("group_items", target.group_items).set("group_bytes", target.group_bytes);
   const auto known = [&](std::string_view key, const std::optional<std::int64_t>& value) {
     if (value) document.set(std::string(key), *value);
   };

@@ -20,6 +20,7 @@ struct Target {
   std::int64_t cores = 1;
   std::int64_t threads = 1;  // cores that one kernel may use: code for 1 never calls its parallel_for
   bool ignores_nan = false;  // max and min of NaN and a number may be either
+  std::int64_t group_items = 0, group_bytes = 0;  // of a GPU: largest work-group, memory that it shares; 0: no GPU
   std::optional<std::int64_t> l1_bytes, l2_bytes, l3_bytes, line_bytes;  // absent: unknown
   bool operator==(const Target&) const = default;
 
@@ -28,8 +29,8 @@ struct Target {
 };
 
 // The map form: triple, cpu, features, vector_bits, vector_registers, cores, threads (left out if it is 1),
-// nan (left out unless it is "ignore"), l1_bytes, ... Throws UserError with the place for unknown or missing keys and
-// values out of range.
+// nan (left out unless it is "ignore"), group_items and group_bytes (left out of processors), l1_bytes, ... Throws
+// UserError with the place for unknown or missing keys and values out of range.
 Target target_from(const base::Document& document);
 base::Document to_document(const Target& target);
 std::uint64_t hash(const Target& target);

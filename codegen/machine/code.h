@@ -46,7 +46,7 @@ Signature signature(const LoopProgram& program, std::int64_t threads = 1);
 
 // What the bytes of code are. Each has its own linkers and writers: those of link.h, library.h and sequence.h take
 // object files.
-enum class CodeForm { object_file };
+enum class CodeForm { object_file, opencl };
 
 struct Code {
   std::string bytes;

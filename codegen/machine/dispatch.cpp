@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <set>
 #include <utility>
+
+#include "codegen/program/analysis.h"
 
 namespace graft::codegen {
 namespace {
@@ -44,6 +45,12 @@ std::set<int> registers_in(const LoopProgram& program, int begin, int end) {
     for (const Access& load : program.stores[std::size_t(node.item)].value.loads) note(load.tensor);
   }
   return found;
+}
+
+std::vector<const Access*> accesses_of(const std::vector<Use>& uses) {
+  std::vector<const Access*> accesses;
+  for (const Use& use : uses) accesses.push_back(use.access);
+  return accesses;
 }
 
 bool is_written(const std::vector<Use>& uses) {
@@ -93,39 +100,6 @@ class Analyst {
  public:
   explicit Analyst(const LoopProgram& program) : program_(program) {
     for (const Loop& loop : program.loops) ranges_.push_back({0, loop.extent - 1});
-  }
-
-  // Whether two iterations of the band never meet in an element of which one of them writes. A loop of the band is
-  // separated when some dimension of every access tells its value: its step there is beyond all that smaller steps and
-  // the loops inside can add.
-  bool is_divided(const std::vector<int>& band, const std::vector<Use>& uses) const {
-    std::set<int> open;
-    for (const int loop : band)
-      if (ranges_[std::size_t(loop)].high > 0) open.insert(loop);
-    std::vector<Interval> fixed = ranges_;
-    for (const int loop : band) fixed[std::size_t(loop)] = {0, 0};
-    for (std::size_t d = 0; d < uses[0].access->index.size(); ++d) {
-      std::vector<std::pair<std::int64_t, int>> steps;
-      bool same = true;
-      for (const int loop : band) {
-        const std::int64_t step = uses[0].access->index[d].coefficient(loop);
-        for (const Use& use : uses) same &= use.access->index[d].coefficient(loop) == step;
-        steps.emplace_back(std::abs(step), loop);
-      }
-      if (!same) continue;
-      Interval inside{0, 0};
-      for (std::size_t u = 0; u < uses.size(); ++u) {
-        const Interval here = range(uses[u].access->index[d], fixed);
-        inside = u == 0 ? here : Interval{std::min(inside.low, here.low), std::max(inside.high, here.high)};
-      }
-      std::sort(steps.begin(), steps.end());
-      std::int64_t reach = inside.high - inside.low;
-      for (const auto& [step, loop] : steps) {
-        if (step > reach) open.erase(loop);
-        reach += step * ranges_[std::size_t(loop)].high;
-      }
-    }
-    return open.empty();
   }
 
   // Whether neither touches what the other writes.
@@ -193,7 +167,7 @@ Dispatch dispatch(const LoopProgram& program, std::int64_t threads) {
       if (section.band.empty()) continue;
       for (std::size_t b = 0; b < program.buffers.size(); ++b) {
         const std::vector<Use>& here = uses[std::size_t(s)][b];
-        if (!is_written(here) || analyst.is_divided(section.band, here)) continue;
+        if (!is_written(here) || is_divided(program, section.band, accesses_of(here))) continue;
         bool elsewhere = program.buffers[b].role != Role::temporary || !prepared[b].empty();
         for (std::size_t other = 0; other < uses.size(); ++other)
           elsewhere |= int(other) != s && !uses[other][b].empty();

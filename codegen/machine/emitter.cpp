@@ -100,6 +100,9 @@ class Emitter {
   std::optional<base::Reason> emit() {
     if (dispatch_.refused) return dispatch_.refused;
     if (const auto refused = written_again()) return refused;
+    for (const Buffer& each : program_.buffers)
+      if (each.scope == Scope::group)
+        return base::Reason{fmt::format("group: '{}' is in memory that work-items of a GPU share", each.name)};
     for (std::size_t s = 0; s < program_.stores.size(); ++s)
       if (const auto problem = types_problem(program_.stores[s].value, types_[s]))
         return base::Reason{fmt::format("{}: {}", buffer(program_.stores[s].target.tensor).name, *problem)};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstdlib>
+#include <set>
 #include <utility>
 
 namespace graft::codegen {
@@ -194,6 +196,38 @@ std::int64_t flops(const LoopProgram& program) {
     total += each * walk.context().executions;
   }
   return total;
+}
+
+bool is_divided(const LoopProgram& program, std::span<const int> band, std::span<const Access* const> accesses) {
+  std::vector<Interval> inside_band;  // by loop: the ranges of those that are not of the band
+  for (const Loop& loop : program.loops) inside_band.push_back({0, loop.extent - 1});
+  std::set<int> open;
+  for (const int loop : band) {
+    if (program.loops[std::size_t(loop)].extent > 1) open.insert(loop);
+    inside_band[std::size_t(loop)] = {0, 0};
+  }
+  for (std::size_t d = 0; d < accesses[0]->index.size(); ++d) {
+    std::vector<std::pair<std::int64_t, int>> steps;
+    bool same = true;
+    for (const int loop : band) {
+      const std::int64_t step = accesses[0]->index[d].coefficient(loop);
+      for (const Access* access : accesses) same &= access->index[d].coefficient(loop) == step;
+      steps.emplace_back(std::abs(step), loop);
+    }
+    if (!same) continue;
+    Interval inside = range(accesses[0]->index[d], inside_band);
+    for (const Access* access : accesses) {
+      const Interval here = range(access->index[d], inside_band);
+      inside = {std::min(inside.low, here.low), std::max(inside.high, here.high)};
+    }
+    std::sort(steps.begin(), steps.end());
+    std::int64_t reach = inside.high - inside.low;
+    for (const auto& [step, loop] : steps) {
+      if (step > reach) open.erase(loop);
+      reach += step * (program.loops[std::size_t(loop)].extent - 1);
+    }
+  }
+  return open.empty();
 }
 
 bool repeats_accesses(const LoopProgram& program) {

@@ -114,7 +114,7 @@ constexpr std::array dtypes{
 #undef X
 };
 constexpr std::array roles{Role::input, Role::constant, Role::output, Role::temporary};
-constexpr std::array scopes{Scope::memory, Scope::registers};
+constexpr std::array scopes{Scope::memory, Scope::registers, Scope::group};
 
 Layout layout_from(std::string_view text, const std::string& place) {
   const std::vector<std::string_view> words = base::words(text);
@@ -566,7 +566,7 @@ std::string to_text(const LoopProgram& program) {
                         name_of(buffer.role));
     if (buffer.is_literal()) text += fmt::format(" {{{}}}", fmt::join(buffer.values, ", "));
     if (!buffer.layout.is_plain()) text += fmt::format(" stored {{{}}}", to_text(buffer.layout));
-    if (buffer.scope == Scope::registers) text += " registers";
+    if (buffer.scope != Scope::memory) text += fmt::format(" {}", name_of(buffer.scope));
     text += '\n';
   }
   if (!program.prepare.empty()) {

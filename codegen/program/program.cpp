@@ -172,9 +172,9 @@ class Checker {
           fail(place, fmt::format("buffer '{}' has more than 2^50 elements", buffer.name));
         elements *= extent;
       }
-      if (buffer.scope == Scope::registers && buffer.role != Role::temporary)
-        fail(place, fmt::format("{} buffer '{}' cannot be in registers; only temporaries can", name_of(buffer.role),
-                                buffer.name));
+      if (buffer.scope != Scope::memory && buffer.role != Role::temporary)
+        fail(place, fmt::format("{} buffer '{}' cannot be in {}; only temporaries can", name_of(buffer.role),
+                                buffer.name, buffer.scope == Scope::group ? "group memory" : "registers"));
       if (buffer.is_literal()) check_literal(buffer, elements, place);
       if (!buffer.layout.is_plain()) check_layout(buffer, place);
       if (buffer.role != Role::temporary && temporaries)
@@ -389,8 +389,10 @@ class Checker {
     check_loops(form, fmt::format("index {} of buffer '{}'", dimension, buffer.name), place);
     for (const Term& term : form.terms) {
       const Loop& loop = program_.loops[std::size_t(term.variable)];
-      if (buffer.scope == Scope::registers && loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector)
-        fail(place, fmt::format("register buffer '{}' is indexed by {} loop '{}'; only unrolled and vector loops can",
+      if (buffer.scope == Scope::registers && loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector &&
+          !is_thread(loop.kind))
+        fail(place, fmt::format("register buffer '{}' is indexed by {} loop '{}'; only unrolled, vector and thread "
+                                "loops can",
                                 buffer.name, name_of(loop.kind), loop.name));
       const __int128 reach = __int128(term.coefficient) * (loop.extent - 1);
       (reach < 0 ? low : high) += reach;
@@ -429,8 +431,24 @@ std::string_view name_of(LoopKind kind) {
   return {};
 }
 
+bool is_block(LoopKind kind) {
+  return kind == LoopKind::block_x || kind == LoopKind::block_y || kind == LoopKind::block_z;
+}
+
+bool is_thread(LoopKind kind) {
+  return kind == LoopKind::thread_x || kind == LoopKind::thread_y || kind == LoopKind::thread_z;
+}
+
 std::string_view name_of(Scope scope) {
-  return scope == Scope::memory ? "memory" : "registers";
+  switch (scope) {
+    case Scope::memory:
+      return "memory";
+    case Scope::registers:
+      return "registers";
+    case Scope::group:
+      break;
+  }
+  return "group";
 }
 
 std::int64_t Buffer::elements() const {

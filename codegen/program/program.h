@@ -16,7 +16,8 @@
 
 namespace graft::codegen {
 
-// GPU kinds exist so that imported programs fit; only the first four are ever generated.
+// Of GPUs: iterations of a band of block loops, outermost, are groups of work-items; those of a band of thread loops
+// inside are the group's work-items (codegen/program/groups.h). Where nothing knows groups, all run in order.
 #define GRAFT_LOOP_KINDS(X) \
   X(serial)                 \
   X(unrolled)               \
@@ -28,10 +29,12 @@ enum class LoopKind {
 #undef X
 };
 std::string_view name_of(LoopKind kind);
+bool is_block(LoopKind kind);   // block_x, block_y, block_z
+bool is_thread(LoopKind kind);  // thread_x, thread_y, thread_z
 
 // memory: the caller's buffer or the kernel's own; registers: SSA values, every index constant once unrolled loops are
-// unrolled (but for the vector loop).
-enum class Scope { memory, registers };
+// unrolled (but for the vector loop); loops of threads tell which work-item's. group: memory that a group shares.
+enum class Scope { memory, registers, group };
 std::string_view name_of(Scope scope);
 
 // Row-major. The first buffers of a program are its computation's inputs, constants and outputs in the computation's
