@@ -133,7 +133,7 @@ class Writer {
 
   void line(const std::string& text) { kernels_ += std::string(std::size_t(2 * depth_), ' ') + text + "\n"; }
   void open(const std::string& text) {
-    line(text + " {");
+    line(text.empty() ? "{" : text + " {");
     ++depth_;
   }
   void close() {
@@ -420,7 +420,10 @@ class Writer {
       if (loop(term.variable).extent == 1) continue;
       const std::string name = name_of_loop(term.variable);
       const std::int64_t factor = std::abs(term.coefficient);
-      text += term.coefficient < 0 ? " - " : text.empty() ? "" : " + ";
+      if (text.empty())
+        text = term.coefficient < 0 ? "-" : "";
+      else
+        text += term.coefficient < 0 ? " - " : " + ";
       text += factor == 1 ? name : fmt::format("{} * {}", factor, name);
     }
     if (text.empty()) return fmt::format("{}", known);

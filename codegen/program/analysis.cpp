@@ -198,9 +198,11 @@ std::int64_t flops(const LoopProgram& program) {
   return total;
 }
 
-bool is_divided(const LoopProgram& program, std::span<const int> band, std::span<const Access* const> accesses) {
+bool is_divided(const LoopProgram& program, std::span<const int> band, std::span<const Access* const> accesses,
+                std::span<const int> around) {
   std::vector<Interval> inside_band;  // by loop: the ranges of those that are not of the band
   for (const Loop& loop : program.loops) inside_band.push_back({0, loop.extent - 1});
+  for (const int loop : around) inside_band[std::size_t(loop)] = {0, 0};
   std::set<int> open;
   for (const int loop : band) {
     if (program.loops[std::size_t(loop)].extent > 1) open.insert(loop);

@@ -124,8 +124,9 @@ void for_each_access(const LoopProgram& program, const Body& body, int begin, in
 
 // Whether two iterations of a band of loops never meet in an element, where these are all accesses to its buffer within
 // the band. A loop of the band is separated when some dimension of every access tells its value: its step there is
-// beyond all that smaller steps and the loops inside can add.
-bool is_divided(const LoopProgram& program, std::span<const int> band, std::span<const Access* const> accesses);
+// beyond all that smaller steps and the loops inside can add. `around`: loops that have one value for all iterations.
+bool is_divided(const LoopProgram& program, std::span<const int> band, std::span<const Access* const> accesses,
+                std::span<const int> around = {});
 
 // Whether an innermost loop (of those that are neither unrolled nor vectors) reads or writes memory at a place that it
 // does not move.

@@ -52,11 +52,14 @@ std::map<int, Uses> uses_in(const LoopProgram& program, const Body& body, int be
 }
 
 // The nests that items run, in nodes that all items go through.
-void find_nests(const LoopProgram& program, const Body& body, int begin, int end, std::vector<ItemNest>& nests) {
+void find_nests(const LoopProgram& program, const Body& body, int begin, int end, std::vector<int>& around,
+                std::vector<ItemNest>& nests) {
   for (int n = begin; n < end; n = body[std::size_t(n)].end) {
-    ItemNest nest{n, body[std::size_t(n)].end, n, band_at(program, body, n, is_thread)};
+    ItemNest nest{n, body[std::size_t(n)].end, n, band_at(program, body, n, is_thread), around};
     if (nest.threads.empty() && contains_thread(program, body, n, nest.end)) {
-      find_nests(program, body, n + 1, nest.end, nests);
+      around.push_back(body[std::size_t(n)].item);
+      find_nests(program, body, n + 1, nest.end, around, nests);
+      around.pop_back();
       continue;
     }
     nest.inside = n + int(nest.threads.size());
@@ -99,7 +102,8 @@ class Analyst {
         const Loop& here = program_.loops[std::size_t(loop)];
         launch.groups[std::size_t(std::max(0, dimension_of(here.kind)))] *= here.extent;
       }
-      if (launch.has_groups) find_nests(program_, body_, launch.inside, launch.end, launch.nests);
+      std::vector<int> around = launch.band;
+      if (launch.has_groups) find_nests(program_, body_, launch.inside, launch.end, around, launch.nests);
     }
     return all;
   }
@@ -229,7 +233,8 @@ class Analyst {
         if (elsewhere && !part_of(launch, b))
           return base::Reason{
               fmt::format("registers: values of '{}' pass from one work-item to another", buffer(b).name)};
-      } else if (use.written && !nest.threads.empty() && !is_divided(program_, nest.threads, use.accesses)) {
+      } else if (use.written && !nest.threads.empty() &&
+                 !is_divided(program_, nest.threads, use.accesses, nest.around)) {
         return meeting(nest.threads, b);
       }
     }
@@ -237,18 +242,19 @@ class Analyst {
   }
 
   // Whether an item may touch in `b` what another one has touched in `a`, and one of them writes.
-  bool must_wait(const ItemNest& a, const ItemNest& b) const {
+  bool must_wait(const Launch& launch, const ItemNest& a, const ItemNest& b) const {
     const std::map<int, Uses> before = uses_in(program_, body_, a.begin, a.end);
     for (const auto& [number, use] : uses_in(program_, body_, b.begin, b.end)) {
       const auto other = before.find(number);
       if (other == before.end() || buffer(number).scope == Scope::registers) continue;
-      if ((use.written || other->second.written) && !keep_apart(a, other->second, b, use)) return true;
+      if ((use.written || other->second.written) && !keep_apart(launch, a, other->second, b, use)) return true;
     }
     return false;
   }
 
   // Whether each item has the same part of a buffer in both nests.
-  bool keep_apart(const ItemNest& a, const Uses& of_a, const ItemNest& b, const Uses& of_b) const {
+  bool keep_apart(const Launch& launch, const ItemNest& a, const Uses& of_a, const ItemNest& b,
+                  const Uses& of_b) const {
     if (a.iterations != b.iterations || a.threads.size() != b.threads.size()) return false;
     if (a.threads.empty()) return true;
     std::vector<Affine> as_in_a;
@@ -265,7 +271,7 @@ class Analyst {
     }
     std::vector<const Access*> all = of_a.accesses;
     for (const Access& access : renamed) all.push_back(&access);
-    return is_divided(program_, a.threads, all);
+    return is_divided(program_, a.threads, all, launch.band);
   }
 
   // In order of execution; a loop's second iteration meets what its first one has left.
@@ -283,7 +289,8 @@ class Analyst {
           place_barriers(launch, n + 1, body_[std::size_t(n)].end, since);
         continue;
       }
-      if (std::any_of(since.begin(), since.end(), [&](const ItemNest* before) { return must_wait(*before, *nest); }))
+      if (std::any_of(since.begin(), since.end(),
+                      [&](const ItemNest* before) { return must_wait(launch, *before, *nest); }))
         launch.barriers.insert(n);
       if (launch.barriers.contains(n)) since.clear();
       since.push_back(&*nest);
@@ -350,7 +357,7 @@ LoopProgram with_groups(LoopProgram program) {
       outer.resize(std::min<std::size_t>(2, outer.size()));
       bool shares = !outer.empty();
       for (const auto& [b, use] : uses_in(program, program.run, nest.begin, nest.end))
-        if (use.written) shares &= is_own(b) && is_divided(program, outer, use.accesses);
+        if (use.written) shares &= is_own(b) && is_divided(program, outer, use.accesses, nest.around);
       for (std::size_t i = 0; shares && i < outer.size(); ++i)
         program.loops[std::size_t(outer[i])].kind = i + 1 == outer.size() ? LoopKind::thread_x : LoopKind::thread_y;
     }

@@ -26,6 +26,7 @@ struct ItemNest {
   int begin = 0, end = 0;    // nodes, thread loops included
   int inside = 0;            // the first node inside of the thread loops
   std::vector<int> threads;  // loops, outermost first; empty: the first item alone
+  std::vector<int> around;   // loops
   // Iterations by dimension; loops of the same kind are digits of one number, the innermost one the lowest.
   std::array<std::int64_t, group_dimensions> iterations{1, 1, 1};
 };
