@@ -16,7 +16,7 @@
 
 namespace graft::codegen {
 
-// Of GPUs: iterations of a band of block loops, outermost, are groups of work-items; those of a band of thread loops
+// On GPUs iterations of a band of block loops, outermost, are groups of work-items; those of a band of thread loops
 // inside are the group's work-items (codegen/program/groups.h). Where nothing knows groups, all run in order.
 #define GRAFT_LOOP_KINDS(X) \
   X(serial)                 \

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "codegen/program/groups.h"
 #include "codegen/schedule/limits.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/space/table_schema.h"
@@ -76,7 +77,15 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
     watch = [&](const LoopProgram& program, const Store& store, std::span<const int> loops) {
       return counter.add(program, store, loops);
     };
-  return lower(computation, *filled, target.lanes(widest), target.threads, watch, candidate.sketch->intrinsics);
+  const bool is_gpu = target.group_items > 0;
+  // Simple nests are work-items.
+  const std::int64_t threads = is_gpu ? target.cores * target.group_items : target.threads;
+  const std::int64_t lanes = is_gpu ? 1 : target.lanes(widest);
+  base::Result<LoopProgram> lowered = lower(computation, *filled, lanes, threads, watch, candidate.sketch->intrinsics);
+  if (!lowered || !is_gpu) return lowered;
+  LoopProgram program = with_groups(std::move(lowered).value());
+  if (const auto refused = launches(program, program.run, target); !refused) return refused.reason();
+  return program;
 }
 
 base::Result<CandidateProgram> identified_program(const Candidate& candidate, const Target& target) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "codegen/expression/padding.h"
 #include "codegen/schedule/block_sums.h"
+#include "codegen/schedule/group_rules.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/product_rows.h"
 #include "codegen/schedule/restructure.h"
@@ -1268,6 +1269,7 @@ constexpr std::int64_t least_channels = 8;
 
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
                                          std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
+  if (target.group_items > 0) return group_sketches(computation);
   std::vector<SketchSpace> result;
   if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
   if (const WindowRows rows(computation, target); rows.applies()) return {rows.sketch()};

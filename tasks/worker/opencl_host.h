@@ -75,7 +75,7 @@ struct Loader {
 
  private:
   Loader() {
-    void* const library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_GLOBAL);
+    void* const library = dlopen("libOpenCL.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw Error("libOpenCL.so.1 cannot be loaded; install ocl-icd-libopencl1", 0);
 #define X(result, name, parameters)                                     \
   name = reinterpret_cast<result(*) parameters>(dlsym(library, #name)); \

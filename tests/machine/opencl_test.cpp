@@ -7,16 +7,20 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/random.h"
 #include "codegen/expression/elements.h"
 #include "codegen/expression/reference.h"
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/program/groups.h"
+#include "codegen/schedule/candidate.h"
 #include "codegen/schedule/lower.h"
+#include "codegen/schedule/rules.h"
 #include "codegen/schedule/step.h"
 #include "tasks/worker/opencl_host.h"
 #include "tests/machine/operators.h"
 #include "tests/support/interpreter.h"
+#include "tests/support/judged_space.h"
 
 namespace graft::codegen {
 namespace {
@@ -27,6 +31,9 @@ using test::Numbers;
 Target small_gpu() {
   Target target;
   target.triple = "opencl";
+  target.cpu = "any";
+  target.vector_bits = 512;
+  target.vector_registers = 64;
   target.group_items = 64;
   target.group_bytes = 16384;
   return target;
@@ -105,7 +112,7 @@ std::unique_ptr<tasks::opencl::Queue> queue() {
 
 // The program's outputs on the device next to the interpreter's.
 void compare(const tasks::opencl::Queue& queue, const LoopProgram& program, const std::string& what) {
-  const auto source = opencl_source(program, Target());
+  const auto source = opencl_source(program, small_gpu());
   ASSERT_TRUE(source.ok()) << what << ": " << source.reason().text;
   Numbers expected = inputs_of(program);
   std::vector<tasks::opencl::Memory> memory;
@@ -224,8 +231,25 @@ TEST(Opencl, ProductsAreRightOnADevice) {
 TEST(Opencl, OperatorsAreRightOnADevice) {
   const auto device = queue();
   if (!device) GTEST_SKIP() << "no device of OpenCL here; install pocl-opencl-icd";
-  for (const char* const workload : test::workloads)
-    for (const std::int64_t lanes : {1, 4}) compare(*device, lowered(workload, "", lanes), workload);
+  for (const char* const workload : test::workloads) compare(*device, lowered(workload, "", 4), workload);
+}
+
+TEST(Opencl, SamplesOfSpacesAreRightOnADevice) {
+  const auto device = queue();
+  if (!device) GTEST_SKIP() << "no device of OpenCL here; install pocl-opencl-icd";
+  const std::string larger[] = {"matmul(m=32,n=48,k=24)", "conv2d(c=8,h=8,w=8,k=16,r=3,s=3,pad=1)"};
+  std::vector<std::string> all(std::begin(test::workloads), std::end(test::workloads));
+  all.insert(all.end(), std::begin(larger), std::end(larger));
+  base::Stream stream(1, "samples");
+  for (const std::string& text : all) {
+    const Workload workload = parse_workload(text);
+    const JudgedSpace space(derive_space(workload, small_gpu()), small_gpu());
+    for (int draw = 0; draw < 2; ++draw) {
+      const auto drawn = program(space.sample(stream), small_gpu());
+      ASSERT_TRUE(drawn.ok()) << text << ": " << drawn.reason().text;
+      compare(*device, *drawn, text);
+    }
+  }
 }
 
 }  // namespace
