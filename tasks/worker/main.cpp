@@ -26,13 +26,14 @@
 #include "base/float16.h"
 #include "base/within.h"
 #include "codegen/deployed/graft_pool.h"
+#include "tasks/worker/checking.h"
+#include "tasks/worker/conversation.h"
 #include "tasks/worker/wire.h"
 
 namespace {
 
 using namespace graft::tasks::wire;
 
-constexpr int socket_number = 3;
 constexpr std::size_t alignment = 64;
 constexpr std::size_t huge_page = std::size_t(2) << 20;
 // Address space between a buffer and the next: a stride that leaves one seldom reaches the other.
@@ -384,88 +385,6 @@ void take_workload(const Request& request, int file, Answer& answer) {
 
 // ---- checking
 
-constexpr int unwritten = 0xff;  // each byte of a floating-point output before a run: a NaN that no operation gives
-
-template <class T>
-bool is_unwritten(const T& element) {
-  if (std::is_integral_v<T>) return false;
-  unsigned char bytes[sizeof(T)];
-  memcpy(bytes, &element, sizeof bytes);
-  for (const unsigned char byte : bytes)
-    if (byte != unwritten) return false;
-  return true;
-}
-
-template <class T>
-double largest() {
-  if constexpr (std::is_arithmetic_v<T>)
-    return double(std::numeric_limits<T>::max());
-  else
-    return T::largest();
-}
-
-// False (and a message) at the first element that is not within `factor` times its tolerance, that was never written
-// although NaN is right there, or that is NaN although it is not compared.
-template <class T>
-bool compare(const Part& part, const char* data, double factor, Answer& answer) {
-  const T* const got = reinterpret_cast<const T*>(data);
-  const double* const expected = reinterpret_cast<const double*>(workload.file + part.expected);
-  const double* const tolerance = reinterpret_cast<const double*>(workload.file + part.tolerance);
-  const std::uint64_t* const numbers =
-      part.numbers != 0 ? reinterpret_cast<const std::uint64_t*>(workload.file + part.numbers) : nullptr;
-  for (std::uint64_t c = 0; c < part.compared; ++c) {
-    const std::uint64_t i = numbers != nullptr ? numbers[c] : c;
-    const double value = double(got[i]);
-    const double allowed = factor * tolerance[c];
-    const bool written = !std::isnan(expected[c]) || !is_unwritten(got[i]);
-    if (written && graft::base::within(value, expected[c], allowed, largest<T>())) continue;
-    answer.outcome = Outcome::wrong_result;
-    if (!written) {
-      snprintf(answer.message, sizeof answer.message, "%s: element %llu is never written", part.name,
-               static_cast<unsigned long long>(i));
-      return false;
-    }
-    snprintf(answer.message, sizeof answer.message, "%s: element %llu is %.9g instead of %.9g (allowed error %.3g)",
-             part.name, static_cast<unsigned long long>(i), value, expected[c], allowed);
-    return false;
-  }
-  if (numbers == nullptr || part.others_are_numbers == 0) return true;
-  for (std::uint64_t i = 0; i < part.elements; ++i) {
-    if (!std::isnan(double(got[i]))) continue;
-    answer.outcome = Outcome::wrong_result;
-    snprintf(answer.message, sizeof answer.message, "%s: element %llu is nan instead of a number", part.name,
-             static_cast<unsigned long long>(i));
-    return false;
-  }
-  return true;
-}
-
-bool is_floating(Element element) {
-  return element == Element::f32 || element == Element::f64 || element == Element::f16 || element == Element::bf16;
-}
-
-bool compare(const Part& part, const char* data, double factor, Answer& answer) {
-  switch (part.element) {
-    case Element::f32:
-      return compare<float>(part, data, factor, answer);
-    case Element::f64:
-      return compare<double>(part, data, factor, answer);
-    case Element::i32:
-      return compare<std::int32_t>(part, data, factor, answer);
-    case Element::i8:
-      return compare<std::int8_t>(part, data, factor, answer);
-    case Element::u8:
-      return compare<std::uint8_t>(part, data, factor, answer);
-    case Element::i64:
-      return compare<std::int64_t>(part, data, factor, answer);
-    case Element::f16:
-      return compare<graft::base::F16>(part, data, factor, answer);
-    case Element::bf16:
-      return compare<graft::base::BF16>(part, data, factor, answer);
-  }
-  return false;
-}
-
 bool stored_outside(const Region& region, const char* name, Answer& answer) {
   const std::size_t bytes = region.overrun();
   if (bytes == 0) return false;
@@ -499,7 +418,7 @@ bool check_outputs(const CandidateMemory& own, double factor, Answer& answer) {
     if (part.written == 0) continue;
     if (stored_outside(workload.region[i], part.name, answer)) return false;
     const char* const data = workload.region[i].data;
-    if (!compare(part, data, factor, answer)) return false;
+    if (!compare(part, workload.file, data, factor, answer)) return false;
   }
   return true;
 }
@@ -783,48 +702,6 @@ void take_candidate(const Request& request, int file, Answer& answer) {
   kernel.spread.drop();
   own.drop();
   dlclose(library);
-}
-
-// ---- the conversation
-
-// A whole request and its file (-1 if none came). False when the parent is gone.
-bool receive(Request& request, int& file) {
-  file = -1;
-  char* next = reinterpret_cast<char*>(&request);
-  std::size_t missing = sizeof request;
-  while (missing > 0) {
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-    iovec piece{next, missing};
-    msghdr message{};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    const ssize_t got = recvmsg(socket_number, &message, MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
-      if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {
-        memcpy(&file, CMSG_DATA(header), sizeof file);
-      }
-    }
-    next += got;
-    missing -= std::size_t(got);
-  }
-  return true;
-}
-
-bool reply(const Answer& answer) {
-  const char* next = reinterpret_cast<const char*>(&answer);
-  std::size_t missing = sizeof answer;
-  while (missing > 0) {
-    const ssize_t sent = send(socket_number, next, missing, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    next += sent;
-    missing -= std::size_t(sent);
-  }
-  return true;
 }
 
 }  // namespace
