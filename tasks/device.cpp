@@ -4,6 +4,7 @@
 #include "tasks/measurer.h"
 #include "tasks/modelled/modelled.h"
 #include "tasks/native.h"
+#include "tasks/opencl.h"
 #include "tasks/remote.h"
 
 namespace graft::tasks {
@@ -27,7 +28,7 @@ CodeRunner Device::runner() const {
 
 const std::vector<DeviceKind>& device_kinds() {
   static const std::vector<DeviceKind> kinds{
-      {"native", read_native}, {"remote", read_remote}, {"modelled", read_modelled}};
+      {"native", read_native}, {"remote", read_remote}, {"modelled", read_modelled}, {"opencl", read_opencl}};
   return kinds;
 }
 

@@ -38,7 +38,7 @@ struct Limits {
 class Device {
  public:
   virtual ~Device() = default;
-  // The source of its times: "native", "remote", "emulated", "modelled" or "command".
+  // The source of its times: "native", "remote", "emulated", "modelled", "opencl" or "command".
   virtual std::string source() const = 0;
   virtual Place place() const = 0;
   // `shared`, if given, holds what its measurers of several platforms have in common. UserError for settings that it

@@ -246,8 +246,8 @@ base::Result<HostBinary> compile_for_host(const codegen::LoopProgram& program, c
 
 class HostRunner::State {
  public:
-  State(const MeasureSettings& settings, MakeReference make_reference)
-      : settings_(settings), make_reference_(std::move(make_reference)) {
+  State(const MeasureSettings& settings, MakeReference make_reference, std::vector<std::string> worker)
+      : settings_(settings), make_reference_(std::move(make_reference)), other_worker_(std::move(worker)) {
     const std::lock_guard lock(all_mutex);
     all.push_back(this);
   }
@@ -298,7 +298,8 @@ class HostRunner::State {
   // `request`: what is particular to this kind of candidate.
   Measurement measured(const Prepared& inputs, const HostBinary& binary, wire::Request request,
                        base::Monitor& monitor) {
-    Measurement measurement = without_times(Status::ok, "", binary.signature.threads > 1 ? "wall" : "thread_cpu");
+    Measurement measurement =
+        without_times(Status::ok, "", binary.signature.threads > 1 || !other_worker_.empty() ? "wall" : "thread_cpu");
     const MemoryFile file(binary.bytes);
     request.kind = wire::Kind::candidate;
     if (binary.symbol.size() >= sizeof request.symbol)
@@ -424,8 +425,11 @@ class HostRunner::State {
       if (worker_ != nullptr && worker_->alive() && in_force_ == workload.text) return true;
       if (worker_ == nullptr || !worker_->alive()) {
         lose_worker();
-        worker_ = std::make_unique<base::Partner>(std::vector<std::string>{base::own_program("graft-worker").string()},
-                                                  limit_ = worker_limit(workload));
+        if (other_worker_.empty())
+          worker_ = std::make_unique<base::Partner>(
+              std::vector<std::string>{base::own_program("graft-worker").string()}, limit_ = worker_limit(workload));
+        else
+          worker_ = std::make_unique<base::Partner>(other_worker_, 0);
       }
       wire::Request request;
       request.kind = wire::Kind::workload;
@@ -464,6 +468,7 @@ class HostRunner::State {
   std::mutex busy_;  // held during a run
   MeasureSettings settings_;
   MakeReference make_reference_;
+  std::vector<std::string> other_worker_;  // empty: graft-worker
   std::unique_ptr<base::Partner> worker_;
   std::string in_force_;          // the workload that the worker has
   std::list<Prepared> prepared_;  // latest first
@@ -476,8 +481,8 @@ bool HostRunner::takes(const codegen::Sequence& sequence) {
   return sequence.inputs.size() + sequence.outputs.size() <= wire::most_parameters;
 }
 
-HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_reference)
-    : state_(std::make_unique<State>(settings, std::move(make_reference))) {
+HostRunner::HostRunner(const MeasureSettings& settings, MakeReference make_reference, std::vector<std::string> worker)
+    : state_(std::make_unique<State>(settings, std::move(make_reference), std::move(worker))) {
   require(settings.repetitions >= 0 && settings.repetitions <= wire::most_seconds, "repetitions",
           fmt::format("{} is not within 0 and {}", settings.repetitions, wire::most_seconds));
   require(settings.minimum_seconds >= 0, "minimum_seconds", fmt::format("{:g} is negative", settings.minimum_seconds));

@@ -46,7 +46,10 @@ class HostRunner {
  public:
   // Settings as in measurer.h, without abort_factor; repetitions = 0 checks only. UserError for repetitions that are
   // negative or more than 64, and for times and limits that are not positive.
-  explicit HostRunner(const MeasureSettings& settings, MakeReference make_reference = {});
+  // `worker`: another worker that speaks the same (worker/wire.h), with its arguments; its clock is the wall's, and its
+  // address space as large as it wants.
+  explicit HostRunner(const MeasureSettings& settings, MakeReference make_reference = {},
+                      std::vector<std::string> worker = {});
   ~HostRunner();
   HostRunner(const HostRunner&) = delete;
   HostRunner& operator=(const HostRunner&) = delete;

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 #include "datasets/platform_name.h"
+#include "tasks/opencl.h"
 
 namespace graft::tasks {
 namespace {
@@ -252,6 +253,12 @@ Platform platform_named(const std::string& id) {
   if (id.ends_with(nan_suffix)) return ignoring_nan(platform_named(id.substr(0, id.size() - nan_suffix.size())), id);
   if (id.ends_with(".yaml") || id.ends_with(".yml") || id.find('/') != std::string::npos) return read_platform(id);
   if (id == "native" || id.starts_with("native:") || id.starts_with("native,")) return native_platform(id);
+  if (id.starts_with("opencl:")) {
+    int device = -1;
+    const auto [end, error] = std::from_chars(id.data() + 7, id.data() + id.size(), device);
+    if (error != std::errc() || end != id.data() + id.size()) throw UserError(id, "expected opencl:NUMBER");
+    return parse_platform(opencl_yaml(device), id);
+  }
   std::vector<std::string> names = native_ids();
   for (Catalogued& known : catalogue()) {
     if (id == known.name || id == known.long_name) return read_platform(known.file);
