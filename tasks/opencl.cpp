@@ -95,7 +95,7 @@ class OpenclDevice : public Device {
 std::vector<base::Document> devices() {
   constexpr std::chrono::seconds patience(60);  // drivers may compile something of their own first
   const base::Finished listed =
-      base::run_process({base::own_program(std::string(worker_name)).string(), "--list"}, patience);
+      base::run_process({base::own_program(std::string(worker_name)).string(), "list"}, patience);
   std::vector<base::Document> result;
   for (const std::string_view line : base::split(base::trim(listed.out), '\n'))
     if (!line.empty()) result.push_back(base::parse_json(line, "graft-worker-opencl"));

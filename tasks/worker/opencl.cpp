@@ -1,6 +1,6 @@
 // graft-worker-opencl: runs kernels of OpenCL in a process of its own, so that a driver that crashes or hangs costs one
 // candidate. `graft-worker-opencl DEVICE` converses with graft as graft-worker does (wire.h); a candidate's file is the
-// source (codegen/machine/opencl.h). `graft-worker-opencl --list` prints a line of JSON for each device.
+// source (codegen/machine/opencl.h). `graft-worker-opencl list` prints a line of JSON for each device.
 //
 // Times are of the wall clock, around as many runs as make the least time of a repetition. A hang is ended by the
 // timer, and the process with it.
@@ -196,7 +196,7 @@ int converse(std::size_t device) {
 int main(int count, char** arguments) {
   const std::string argument = count > 1 ? arguments[1] : "0";
   try {
-    return argument == "--list" ? list() : converse(std::size_t(std::atoi(argument.c_str())));
+    return argument == "list" ? list() : converse(std::size_t(std::atoi(argument.c_str())));
   } catch (const opencl::Error& error) {
     fprintf(stderr, "%s\n", error.what());
     return 1;
