@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/opencl.h"
+#include "codegen/schedule/candidate_program.h"
 #include "tasks/compile_ahead.h"
 #include "tasks/host_runner.h"
 #include "tasks/measurer.h"

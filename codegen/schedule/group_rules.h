@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "codegen/expression/computation.h"
-#include "codegen/schedule/space.h"
+#include "codegen/space/space.h"
 
 namespace graft::codegen {
 

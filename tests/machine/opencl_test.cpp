@@ -13,7 +13,7 @@
 #include "codegen/expression/workload.h"
 #include "codegen/program/forms.h"
 #include "codegen/program/groups.h"
-#include "codegen/schedule/candidate.h"
+#include "codegen/schedule/candidate_program.h"
 #include "codegen/schedule/lower.h"
 #include "codegen/schedule/rules.h"
 #include "codegen/schedule/step.h"
