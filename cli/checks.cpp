@@ -11,12 +11,14 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/process.h"
+#include "base/text.h"
 #include "codegen/expression/reference.h"
 #include "codegen/machine/compile.h"
 #include "codegen/machine/link.h"
 #include "codegen/schedule/lower.h"
 #include "meta/network.h"
 #include "tasks/host_runner.h"
+#include "tasks/opencl.h"
 #include "tasks/platform.h"
 
 namespace graft::cli {
@@ -122,6 +124,8 @@ std::vector<Check> checks_of_this_machine() {
     add(program, false, "apt install qemu-user (checks of cross-compiled code are left out)",
         [&] { return version_of(program); });
   }
+  add("OpenCL", false, "apt install ocl-icd-libopencl1 and the GPU's driver (pocl-opencl-icd runs kernels on this cpu)",
+      [] { return base::join(tasks::opencl_devices(), ", "); });
   add("clang-19", false, "apt install clang-19 (benchmarks, and `--call` of a file of C, need it)",
       [] { return version_of("clang-19"); });
   add("environment", false, "unset it before you compare with OpenBLAS", environment);

@@ -119,6 +119,12 @@ std::shared_ptr<const Device> read_opencl(const base::Document& own, const base:
   return std::make_shared<OpenclDevice>(int(device.as_integer()));
 }
 
+std::vector<std::string> opencl_devices() {
+  std::vector<std::string> names;
+  for (const base::Document& device : devices()) names.push_back(device.at("name").as_string());
+  return names;
+}
+
 std::string opencl_yaml(int device) {
   const std::vector<base::Document> known = devices();
   if (device < 0 || device >= int(known.size()))

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tasks/device.h"
 
@@ -13,6 +14,9 @@ namespace graft::tasks {
 // {device: n}: its number in the list of the host's devices. The target must have group_items.
 std::shared_ptr<const Device> read_opencl(const base::Document& own, const base::Document& whole,
                                           const std::string& file, codegen::Target& target);
+
+// The devices of this host by name, in the order of their numbers. UserError with the driver's words where there is none.
+std::vector<std::string> opencl_devices();
 
 // The YAML of a platform for the host's device of that number, from what its driver says. UserError where there is no
 // such device, with why.

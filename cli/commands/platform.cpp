@@ -3,16 +3,34 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "base/error.h"
 #include "cli/commands/commands.h"
+#include "tasks/opencl.h"
 
 namespace graft::cli {
 namespace {
 
+// Those that are known, and the devices of OpenCL that this host has.
+std::vector<tasks::Platform> platforms() {
+  std::vector<tasks::Platform> all = tasks::known_platforms();
+  std::vector<std::string> devices;
+  try {
+    devices = tasks::opencl_devices();
+  } catch (const base::UserError&) {
+    // `graft doctor` says why there is none.
+  }
+  for (std::size_t device = 0; device < devices.size(); ++device)
+    all.push_back(tasks::platform_named(fmt::format("opencl:{}", device)));
+  return all;
+}
+
 int list(Session& session) {
   Table table({"id", "source", "triple", "vector bits", "description"});
   base::Document rows = base::Document::list();
-  for (const tasks::Platform& platform : tasks::known_platforms()) {
+  for (const tasks::Platform& platform : platforms()) {
     table.row({platform.name, platform.device->source(), platform.target.triple,
                std::to_string(platform.target.vector_bits), platform.description});
     base::Document row = base::Document::map();
