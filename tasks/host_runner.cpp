@@ -59,6 +59,8 @@ Status status_of(wire::Outcome outcome) {
       return Status::out_of_memory;
     case wire::Outcome::slower_than_limit:
       return Status::slower_than_limit;
+    case wire::Outcome::does_not_compile:
+      return Status::does_not_compile;
     case wire::Outcome::crashed:
       break;
   }
@@ -314,7 +316,8 @@ class HostRunner::State {
     request.threads = std::int32_t(binary.signature.threads);
 
     // The worker ends the candidate by CPU time. When it is not heard of for much longer, it is stuck itself.
-    const double patience = 2 * settings_.timeout_seconds + seconds_to_touch(inputs) + 5;
+    double patience = 2 * settings_.timeout_seconds + seconds_to_touch(inputs) + 5;
+    if (!other_worker_.empty()) patience += wire::build_seconds;
     wire::Answer answer;
     auto received = base::Partner::Received::gone;
     // A worker that ends may have been killed by others; one that ends twice was ended by the candidate.
@@ -341,8 +344,9 @@ class HostRunner::State {
     if (reference_start_ > 0 && answer.reference_seconds > 0) {
       measurement.reference_ratio = reference_start_ / answer.reference_seconds;
     }
-    // It may have written anywhere before it was caught.
-    if (measurement.status == Status::crashed) lose_worker();
+    // It may have written anywhere before it was caught, or ends now.
+    const bool ends = measurement.status == Status::timed_out && !other_worker_.empty();
+    if (measurement.status == Status::crashed || ends) lose_worker();
     return measurement;
   }
 

@@ -55,8 +55,6 @@ class OpenclMeasurer : public Measurer {
     if (!code) return {position, hash, without_times(Status::does_not_compile, code.reason().text)};
     Measurement measurement =
         runner_.run(candidate.workload, {code->bytes, code->signature, code->symbol}, 0, &monitor);
-    if (measurement.status == Status::crashed && measurement.reason.starts_with("the driver cannot build"))
-      measurement.status = Status::does_not_compile;
     return {position, hash, measured_.emplace(key, std::move(measurement)).first->second};
   }
 

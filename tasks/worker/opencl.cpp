@@ -2,8 +2,9 @@
 // candidate. `graft-worker-opencl DEVICE` converses with graft as graft-worker does (wire.h); a candidate's file is the
 // source (codegen/machine/opencl.h). `graft-worker-opencl list` prints a line of JSON for each device.
 //
-// Times are of the wall clock, around as many runs as make the least time of a repetition. A hang is ended by the
-// timer, and the process with it.
+// Times are of the wall clock, around as many runs as make the least time of a repetition. A timer ends what takes too
+// long, the driver's compiler or the kernel, and the process with it: a call of the driver cannot be left otherwise.
+#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,12 +57,34 @@ struct Workload {
   std::vector<opencl::Memory> memory;
 };
 
-constexpr int out_of_memory_numbers[] = {-4, -5, -6, -61};  // of memory objects, resources, the host; buffer size
+// What the timer answers before it ends the process.
+Answer late_answer;
+
+void answer_late(int) {
+  reply(late_answer);
+  _exit(0);
+}
+
+void limit(double seconds, const char* what) {
+  late_answer = {};
+  say(late_answer, Outcome::timed_out, std::string(what) + " took more than " + std::to_string(int(seconds)) + " s");
+  alarm(unsigned(seconds) + 1);
+}
 
 Outcome outcome_of(const opencl::Error& error) {
-  const bool is_memory = std::find(std::begin(out_of_memory_numbers), std::end(out_of_memory_numbers), error.number) !=
-                         std::end(out_of_memory_numbers);
-  return is_memory ? Outcome::out_of_memory : Outcome::crashed;
+  switch (error.number) {
+    case -4:   // of memory objects
+    case -5:   // of resources
+    case -6:   // of the host
+    case -61:  // a buffer's size
+      return Outcome::out_of_memory;
+    case -11:  // it cannot be built
+    case -54:  // the kernel, with what it needs, has no groups of that size
+    case -55:  // nor so many work-items along an axis
+      return Outcome::does_not_compile;
+    default:
+      return Outcome::crashed;
+  }
 }
 
 void take_workload(const opencl::Queue& queue, const Request& request, int file, Workload& workload) {
@@ -119,7 +142,6 @@ void measure(const opencl::Queue& queue, const opencl::Program& program, const R
 
 void take_candidate(const opencl::Queue& queue, const Request& request, int file, const Workload& workload,
                     Answer& answer) {
-  const double stop = now() + request.timeout_seconds;
   const off_t size = lseek(file, 0, SEEK_END);
   const Mapped source(file, std::size_t(size));
   if (size <= 0 || source.data == nullptr) throw opencl::Error("the candidate's source cannot be read", 0);
@@ -131,7 +153,10 @@ void take_candidate(const opencl::Queue& queue, const Request& request, int file
       workload.memory[i].write(std::string(part.bytes, char(is_floating(part.element) ? unwritten : 0xa5)).data());
     handles.push_back(workload.memory[i].handle);
   }
+  limit(request.timeout_seconds + build_seconds, "the driver's compiler");
   const opencl::Program program(queue, std::string(source.data, std::size_t(size)), handles);
+  limit(request.timeout_seconds, "the kernel");
+  const double stop = now() + request.timeout_seconds;
   measure(queue, program, request, workload, stop, answer);
 }
 
@@ -160,6 +185,7 @@ int list() {
 }
 
 int converse(std::size_t device) {
+  signal(SIGALRM, answer_late);
   std::optional<opencl::Queue> queue;
   std::string failure = "there is no such device of OpenCL";
   try {
@@ -173,8 +199,6 @@ int converse(std::size_t device) {
   int file = -1;
   while (receive(request, file)) {
     Answer answer;
-    // Time for the driver's compiler, which does not run the candidate, too.
-    alarm(unsigned(2 * request.timeout_seconds) + 30);
     try {
       if (!queue) throw opencl::Error(failure, 0);
       if (request.kind == Kind::workload)

@@ -9,6 +9,7 @@ namespace graft::tasks::wire {
 
 inline constexpr int most_seconds = 64;
 inline constexpr int most_parameters = 64;
+inline constexpr double build_seconds = 60;  // that a driver's compiler may take (OpenCL)
 
 enum class Element : std::uint32_t { f32, f64, i32, i8, u8, i64, f16, bf16 };
 
@@ -68,6 +69,7 @@ enum class Outcome : std::uint32_t {
   timed_out,
   out_of_memory,
   slower_than_limit,
+  does_not_compile,
 };
 
 struct Answer {
