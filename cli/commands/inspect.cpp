@@ -82,7 +82,7 @@ Command inspect_command() {
             "the loop program: the run's best (or, where no trial is ok, the first that failed), or a random one of "
             "the workload");
         options.flag("ir", flags->ir, "its optimised LLVM IR");
-        options.flag("assembly", flags->assembly, "its machine code");
+        options.flag("assembly", flags->assembly, "its machine code; for a GPU its kernels in OpenCL C");
         options.flag("features", flags->features, "what a cost model sees of it");
         options.flag("passes", flags->passes, "of an ONNX file: what each step of folding changed");
         options.text("encoding", flags->encoding, "feature list");

@@ -21,6 +21,7 @@
 #include "codegen/machine/emitter.h"
 #include "codegen/machine/fatal.h"
 #include "codegen/machine/homes.h"
+#include "codegen/machine/opencl.h"
 #include "codegen/program/analysis.h"
 #include "codegen/program/constants.h"
 #include "codegen/program/forms.h"
@@ -356,6 +357,10 @@ base::Result<Code> compile(const LoopProgram& program, const Target& target) {
 }
 
 base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline) {
+  if (target.group_items > 0) {
+    const base::Result<std::string> source = opencl_source(program, target);
+    return source ? base::Result<Listing>(Listing{"", *source}) : source.reason();
+  }
   return guarded(target, [&] { return listed(program, target, pipeline); });
 }
 

@@ -85,8 +85,8 @@ const Target& host_target();
 
 // What becomes of a program, as text for people and tests.
 struct Listing {
-  std::string ir;  // LLVM's, after all passes
-  std::string assembly;
+  std::string ir;        // LLVM's, after all passes; empty for a GPU
+  std::string assembly;  // for a GPU the kernels in OpenCL C
 };
 base::Result<Listing> listing(const LoopProgram& program, const Target& target, const Pipeline& pipeline);
 base::Result<Listing> listing(const LoopProgram& program, const Target& target);  // with the search pipeline

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "codegen/program/analysis.h"
 #include "codegen/program/groups.h"
 
 namespace graft::codegen {
@@ -315,18 +316,49 @@ class Writer {
     }
   }
 
+  // Whether it makes no difference that an iteration is run twice, by different items.
+  bool is_repeatable(const ItemNest& nest) const {
+    std::set<int> written;
+    bool repeatable = true;
+    for_each_access(program_, *body_, nest.begin, nest.end, [&](int b, const Access&, bool writes) {
+      if (writes) written.insert(b);
+      repeatable &= buffer(b).scope != Scope::registers;
+    });
+    for (int n = nest.begin; n < nest.end; ++n) {
+      if ((*body_)[std::size_t(n)].kind != Node::Kind::store) continue;
+      const Store& store = program_.stores[std::size_t((*body_)[std::size_t(n)].item)];
+      repeatable &= store.combine == Combine::none;
+      for (const Access& access : store.value.loads) repeatable &= !written.contains(access.tensor);
+    }
+    return repeatable;
+  }
+
+  // Where a nest has fewer iterations than the group has items, those without one repeat the last one if they may: a
+  // condition between barriers costs more, and PoCL 3.1 fails to compile some.
   void items(const ItemNest& nest) {
+    const bool repeats = !nest.threads.empty() && is_repeatable(nest);
     std::vector<std::string> conditions;
     std::map<int, std::string> number;
     open("");
     int loops = 0;
     for (int d = 0; d < group_dimensions; ++d) {
       const std::int64_t iterations = nest.iterations[std::size_t(d)], items = launch_->items[std::size_t(d)];
-      if (iterations < items) conditions.push_back(fmt::format("get_local_id({}) < {}", d, iterations));
-      if (iterations <= items) continue;
-      number[d] = fmt::format("item_{}", "xyz"[d]);
-      open(fmt::format("for (int {0} = get_local_id({1}); {0} < {2}; {0} += {3})", number[d], d, iterations, items));
-      ++loops;
+      if (iterations == items) continue;
+      const std::string name = fmt::format("item_{}", "xyz"[d]);
+      if (iterations > items) {
+        open(fmt::format("for (int {0} = {1}; {0} < {2}; {0} += {3})", name,
+                         repeats ? "0" : fmt::format("get_local_id({})", d), iterations, items));
+        ++loops;
+        number[d] = name;
+        if (!repeats) continue;
+        number[d] = iterations % items == 0
+                        ? fmt::format("({} + (int)get_local_id({}))", name, d)
+                        : fmt::format("min({} + (int)get_local_id({}), {})", name, d, iterations - 1);
+      } else if (repeats) {
+        number[d] = fmt::format("min((int)get_local_id({}), {})", d, iterations - 1);
+      } else {
+        conditions.push_back(fmt::format("get_local_id({}) < {}", d, iterations));
+      }
     }
     if (!conditions.empty()) {
       open(fmt::format("if ({})", base::join(conditions, " && ")));

@@ -257,6 +257,7 @@ class Analyst {
                   const Uses& of_b) const {
     if (a.iterations != b.iterations || a.threads.size() != b.threads.size()) return false;
     if (a.threads.empty()) return true;
+    if (a.iterations != launch.items) return false;  // it may be repeated by others
     std::vector<Affine> as_in_a;
     for (int loop = 0; loop < int(program_.loops.size()); ++loop) as_in_a.push_back(Affine::variable(loop));
     for (std::size_t t = 0; t < a.threads.size(); ++t) {
@@ -355,10 +356,15 @@ LoopProgram with_groups(LoopProgram program) {
       std::vector<int> outer =
           band_at(program, program.run, nest.begin, [](LoopKind kind) { return kind == LoopKind::serial; });
       outer.resize(std::min<std::size_t>(2, outer.size()));
-      bool shares = !outer.empty();
-      for (const auto& [b, use] : uses_in(program, program.run, nest.begin, nest.end))
-        if (use.written) shares &= is_own(b) && is_divided(program, outer, use.accesses, nest.around);
-      for (std::size_t i = 0; shares && i < outer.size(); ++i)
+      const std::map<int, Uses> uses = uses_in(program, program.run, nest.begin, nest.end);
+      const auto are_shared = [&] {
+        return std::all_of(uses.begin(), uses.end(), [&](const auto& use) {
+          return !use.second.written ||
+                 (is_own(use.first) && is_divided(program, outer, use.second.accesses, nest.around));
+        });
+      };
+      while (!outer.empty() && !are_shared()) outer.pop_back();
+      for (std::size_t i = 0; i < outer.size(); ++i)
         program.loops[std::size_t(outer[i])].kind = i + 1 == outer.size() ? LoopKind::thread_x : LoopKind::thread_y;
     }
   }

@@ -3,7 +3,8 @@
 //
 // A nest of a body that begins with block loops, each the only child of the one before, is a launch whose iterations
 // are work-groups. Within it, a nest that begins with thread loops is run by the group's work-items, whose number is
-// that of the nests that keep values in registers; another nest with more iterations is shared out among them. Serial
+// that of the nests that keep values in registers; another nest with more iterations is shared out among them, and of one
+// with fewer an iteration may be repeated by several items where that makes no difference. Serial
 // loops around such nests are run by all items alike; what no thread loop is around is done by the first item. A nest
 // that begins with parallel loops is a launch of items without groups; all nests between are a launch of one group.
 #pragma once

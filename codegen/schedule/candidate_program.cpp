@@ -78,8 +78,8 @@ base::Result<LoopProgram> program(const Candidate& candidate, const Target& targ
       return counter.add(program, store, loops);
     };
   const bool is_gpu = target.group_items > 0;
-  // Simple nests are work-items.
-  const std::int64_t threads = is_gpu ? target.cores * target.group_items : target.threads;
+  constexpr std::int64_t items_a_core = 16;  // from which on iterations of a nest without steps are work-items
+  const std::int64_t threads = is_gpu ? target.cores * items_a_core : target.threads;
   const std::int64_t lanes = is_gpu ? 1 : target.lanes(widest);
   base::Result<LoopProgram> lowered = lower(computation, *filled, lanes, threads, watch, candidate.sketch->intrinsics);
   if (!lowered || !is_gpu) return lowered;

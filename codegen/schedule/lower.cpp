@@ -788,7 +788,7 @@ class Lowerer {
   }
 
   void reset_ranges() {
-    frame_.band = band_of(plan());
+    frame_.band = threads_ > 1 ? band_with_blocks(plan()) : band_of(plan());
     frame_.ranges = frame_.region;
     frame_.coordinates.assign(plan().loops.size(), Affine(0));
   }
@@ -1235,6 +1235,7 @@ base::Result<LoopProgram> lower(const Computation& computation, const Schedule& 
   if (!plans) return plans.reason();
   for (std::size_t s = 0; threads > 1 && s < form.stages.size(); ++s) {
     const StagePlan& plan = (*plans)[s];
+    if (auto fault = fault_of(form, form.stages[s], plan, band_with_blocks(plan))) return *fault;
     std::int64_t tasks = 1;
     bool parallel = false;
     for (int i = 0; i < int(plan.loops.size()); ++i) {

@@ -471,6 +471,34 @@ Band band_of(const StagePlan& plan) {
   return band;
 }
 
+Band band_with_blocks(const StagePlan& plan) {
+  Band band = band_of(plan);
+  for (int i = 0; i < int(plan.loops.size()); ++i) {
+    if (!is_block(plan.loops[std::size_t(i)].kind)) continue;
+    band.begin = band.end == 0 ? i : std::min(band.begin, i);
+    band.end = std::max(band.end, i + 1);
+  }
+  return band;
+}
+
+std::optional<base::Reason> fault_of(const Computation& computation, const Stage& stage, const StagePlan& plan,
+                                     const Band& band) {
+  const auto name = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
+  const auto refused = [&](const std::string& what) {
+    return base::Reason{fmt::format("parallel {}: {} between its parallel loops", name(stage.tensor), what)};
+  };
+  const auto is_between = [&](int position) { return position > band.begin && position < band.end; };
+  if (plan.accumulate >= 0 && plan.accumulate < band.end) return refused("results are kept above or");
+  for (const PackPlan& pack : plan.packs) {
+    if (is_between(pack.above)) return refused(name(pack.tensor) + " is packed");
+  }
+  for (const ComputePlan& compute : plan.computes) {
+    if (is_between(compute.above))
+      return refused(name(computation.stages[std::size_t(compute.stage)].tensor) + " is computed");
+  }
+  return std::nullopt;
+}
+
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule) {
   std::vector<StagePlan> plans(computation.stages.size());
   for (std::size_t s = 0; s < plans.size(); ++s) {
@@ -555,21 +583,7 @@ base::Result<std::vector<StagePlan>> apply(const Computation& computation, const
     }
   }
   for (std::size_t s = 0; s < plans.size(); ++s) {
-    const Band band = band_of(plans[s]);
-    const auto name = [&](int tensor) { return computation.tensors[std::size_t(tensor)].name; };
-    const auto refused = [&](const std::string& what) {
-      return base::Reason{
-          fmt::format("parallel {}: {} between its parallel loops", name(computation.stages[s].tensor), what)};
-    };
-    const auto is_between = [&](int position) { return position > band.begin && position < band.end; };
-    if (plans[s].accumulate >= 0 && plans[s].accumulate < band.end) return refused("results are kept above or");
-    for (const PackPlan& pack : plans[s].packs) {
-      if (is_between(pack.above)) return refused(name(pack.tensor) + " is packed");
-    }
-    for (const ComputePlan& compute : plans[s].computes) {
-      if (is_between(compute.above))
-        return refused(name(computation.stages[std::size_t(compute.stage)].tensor) + " is computed");
-    }
+    if (auto fault = fault_of(computation, computation.stages[s], plans[s], band_of(plans[s]))) return *fault;
   }
   return plans;
 }

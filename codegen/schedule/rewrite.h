@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,11 @@ struct Band {
   int begin = 0, end = 0;
 };
 Band band_of(const StagePlan& plan);
+// The same with loops of blocks of work-items, also those of one iteration.
+Band band_with_blocks(const StagePlan& plan);
+// What is between the loops of the stage's band and must not be.
+std::optional<base::Reason> fault_of(const Computation& computation, const Stage& stage, const StagePlan& plan,
+                                     const Band& band);
 
 // One plan per stage. A Reason names the step that does not apply.
 base::Result<std::vector<StagePlan>> apply(const Computation& computation, const Schedule& schedule);

@@ -176,6 +176,43 @@ bool is_window(const Computation& computation, const Stage& stage, int axis) {
   });
 }
 
+bool share_rows(const Computation& computation, std::span<const int> chain, int rows) {
+  const Stage& last = computation.stages[std::size_t(chain.back())];
+  for (const int number : chain) {
+    const Stage& here = computation.stages[std::size_t(number)];
+    if (!here.index.empty() || computation.spatial_axes(here) < rows) return false;
+    if (number != chain.back() && computation.tensors[std::size_t(here.tensor)].role != Role::temporary) return false;
+    for (std::size_t d = 0; d < std::size_t(rows); ++d) {
+      if (here.axes[d].extent != last.axes[d].extent) return false;
+    }
+    for (const Access& access : here.value.loads) {
+      if (access.padded) return false;
+      const int writer = computation.stage_writing(access.tensor);
+      if (std::find(chain.begin(), chain.end(), writer) == chain.end()) continue;
+      for (std::size_t d = 0; d < std::size_t(rows); ++d) {
+        if (!(access.index[d] == Affine::variable(int(d)))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+std::vector<Step> winograd_steps(const Computation& computation) {
+  constexpr std::int64_t least_channels = 8;  // that the products sum over
+  std::vector<Step> result;
+  for (const int number : reductions(computation)) {
+    const Stage& stage = computation.stages[std::size_t(number)];
+    std::int64_t channels = 1;
+    for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
+      if (!is_window(computation, stage, axis)) channels *= stage.axes[std::size_t(axis)].extent;
+    }
+    if (channels < least_channels) continue;
+    for (const std::int64_t tile : {4, 2})
+      result.push_back({StepKind::winograd, name_of(computation, stage), "", {}, {tile}});
+  }
+  return result;
+}
+
 std::string name_of(const Computation& computation, const Stage& stage) {
   return computation.tensors[std::size_t(stage.tensor)].name;
 }

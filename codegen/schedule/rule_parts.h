@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "codegen/expression/computation.h"
 #include "codegen/expression/target.h"
+#include "codegen/schedule/step.h"
 #include "codegen/space/space.h"
 
 namespace graft::codegen {
@@ -48,6 +50,13 @@ int fusable_consumer(const Computation& computation, int stage, int head);
 
 // Whether a padded load of the producer leaves its tensor along an axis of its reader.
 bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis);
+
+// Whether all these stages, the last of which reads the others, go through the same rows (so many leading axes), and
+// read of each other only the present row.
+bool share_rows(const Computation& computation, std::span<const int> chain, int rows);
+
+// The steps of Winograd's algorithm that are worth their transforms.
+std::vector<Step> winograd_steps(const Computation& computation);
 
 // Whether a reduced axis moves a window along a spatial one.
 bool is_window(const Computation& computation, const Stage& stage, int axis);

@@ -442,7 +442,7 @@ class RowSketch {
     const bool has_loops = computation_.spatial_axes(last) > rows_ || summed_.contains(chain_.back()) ||
                            last.axes[std::size_t(rows_) - 1].extent > 1;  // within a block of rows
     const bool is_broadcast = reductions_.size() > 1 || computation_.spatial_axes(last) > rows_;
-    return is_broadcast && has_loops && is_chain();
+    return is_broadcast && has_loops && share_rows(computation_, chain_, rows_);
   }
 
  private:
@@ -452,29 +452,6 @@ class RowSketch {
   bool reduces_rows() const {
     return !reductions_.empty() &&
            std::all_of(summed_.begin(), summed_.end(), [](const auto& s) { return s.second >= 0; });
-  }
-
-  // Whether all stages go through the same rows, and read of each other only the present row.
-  bool is_chain() const {
-    const Stage& last = stage(chain_.back());
-    for (const int number : chain_) {
-      const Stage& here = stage(number);
-      const bool is_last = number == chain_.back();
-      if (!here.index.empty() || computation_.spatial_axes(here) < rows_) return false;
-      if (!is_last && computation_.tensors[std::size_t(here.tensor)].role != Role::temporary) return false;
-      for (std::size_t d = 0; d < std::size_t(rows_); ++d) {
-        if (here.axes[d].extent != last.axes[d].extent) return false;
-      }
-      for (const Access& access : here.value.loads) {
-        if (access.padded) return false;
-        const int writer = computation_.stage_writing(access.tensor);
-        if (std::find(chain_.begin(), chain_.end(), writer) == chain_.end()) continue;
-        for (std::size_t d = 0; d < std::size_t(rows_); ++d) {
-          if (!(access.index[d] == Affine::variable(int(d)))) return false;
-        }
-      }
-    }
-    return true;
   }
 
   // Rows of which a block's temporaries fit the cache.
@@ -1262,14 +1239,11 @@ void add_blocked_sketches(const Computation& computation, const Target& target, 
   }
 }
 
-// Worth its transforms if the products sum over this many channels.
-constexpr std::int64_t least_channels = 8;
-
 }  // namespace
 
 std::vector<SketchSpace> derive_sketches(const Computation& computation, const Target& target,
                                          std::span<const IntrinsicPointer> intrinsics, Layouts layouts) {
-  if (target.group_items > 0) return group_sketches(computation);
+  if (target.group_items > 0) return group_sketches(computation, target);
   std::vector<SketchSpace> result;
   if (const ProductRows rows(computation, target); rows.applies()) return {rows.sketch()};
   if (const WindowRows rows(computation, target); rows.applies()) return {rows.sketch()};
@@ -1280,18 +1254,7 @@ std::vector<SketchSpace> derive_sketches(const Computation& computation, const T
   const std::size_t plain = result.size();
   if (add_tensorized_sketches(computation, target, intrinsics, result))
     result.erase(result.begin(), result.begin() + std::ptrdiff_t(plain));
-  for (const int number : reductions(computation)) {
-    const Stage& stage = computation.stages[std::size_t(number)];
-    std::int64_t channels = 1;
-    for (int axis = computation.spatial_axes(stage); axis < int(stage.axes.size()); ++axis) {
-      if (!is_window(computation, stage, axis)) channels *= stage.axes[std::size_t(axis)].extent;
-    }
-    if (channels < least_channels) continue;
-    for (const std::int64_t tile : {4, 2}) {
-      add_winograd_sketch(computation, target, {StepKind::winograd, name_of(computation, stage), "", {}, {tile}},
-                          result);
-    }
-  }
+  for (const Step& step : winograd_steps(computation)) add_winograd_sketch(computation, target, step, result);
   if (layouts == Layouts::free) add_blocked_sketches(computation, target, result);
   return result;
 }

@@ -39,7 +39,7 @@ class FakeDriver : public ::testing::Test {
 
   // Candidates of matmul: with or without loads of four.
   codegen::Candidate candidate(bool with_vload4) {
-    const test::JudgedSpace space(codegen::derive_space(workload_, platform_.target), platform_.target);
+    const codegen::JudgedSpace space(codegen::derive_space(workload_, platform_.target), platform_.target);
     for (int draw = 0; draw < 500; ++draw) {
       codegen::Candidate drawn = space.sample(stream_);
       const auto program = codegen::program(drawn, platform_.target);
@@ -102,18 +102,19 @@ TEST_F(FakeDriver, DevicesBecomePlatforms) {
   EXPECT_EQ(platform.target.group_items, 64);
   EXPECT_EQ(platform.target.group_bytes, 16384);
   EXPECT_EQ(platform.target.cores, 64);
-  EXPECT_EQ(message_of([] { (void)platform_named("opencl:1"); }), "opencl:1: this host has 1 devices");
-  EXPECT_EQ(message_of([] { (void)platform_named("opencl:x"); }), "opencl:x: expected opencl:NUMBER");
+  EXPECT_EQ(message_of<base::UserError>([] { (void)platform_named("opencl:1"); }), "opencl:1: this host has 1 devices");
+  EXPECT_EQ(message_of<base::UserError>([] { (void)platform_named("opencl:x"); }), "opencl:x: expected opencl:NUMBER");
 }
 
 TEST(Opencl, PlatformsThatAreNotWhole) {
   const std::string text = yaml;
-  expect_contains(message_of([&] {
+  expect_contains(message_of<base::UserError>([&] {
                     (void)parse_platform(text.substr(0, text.find(", cores")) + "}\nopencl: {device: 0}\n", "gpu.yaml");
                   }),
                   "expected group_items");
-  expect_contains(message_of([&] { (void)parse_platform(text.substr(0, text.size() - 3) + "-1}\n", "gpu.yaml"); }),
-                  "there is no device -1");
+  expect_contains(
+      message_of<base::UserError>([&] { (void)parse_platform(text.substr(0, text.size() - 3) + "-1}\n", "gpu.yaml"); }),
+      "there is no device -1");
 }
 
 }  // namespace

@@ -2,19 +2,23 @@
 // each twice in the worker: with its buffers ending at inaccessible pages, and beginning at such pages. Results
 // are compared with plain loops (definitions.h).
 //
-//   test_verify [--pairs N] [--seed S] [--first W]
+//   test_verify [--pairs N] [--seed S] [--first W] [--opencl DEVICE [--items N] [--bytes N]]
 //
-// A workload depends on the seed and its number alone: `--seed S --first W --pairs 5` runs workload W of that seed.
+// With a device of OpenCL the same pairs run once as kernels there (no pages guard them: Oclgrind sees what they
+// touch), in groups of no more than so many work-items and bytes. A workload depends on the seed and its number alone:
+// `--seed S --first W --pairs 5` runs workload W of that seed.
 #include <fmt/format.h>
 
 #include <chrono>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 
 #include "base/files.h"
 #include "base/hash.h"
+#include "base/installation.h"
 #include "base/text.h"
 #include "base/within.h"
 #include "codegen/program/forms.h"
@@ -62,10 +66,19 @@ codegen::Reference reference_of(const Example& example, const codegen::Computati
   return reference;
 }
 
-// Both guards, and the example that is in force.
+// Both guards, or a device of OpenCL; and the example that is in force.
 class Check {
  public:
-  Check() : behind_(settings(false), maker()), in_front_(settings(true), maker()) {}
+  explicit Check(const std::optional<tasks::Platform>& opencl) : opencl_(opencl) {
+    if (!opencl_) {
+      runners_.push_back(std::make_unique<tasks::HostRunner>(settings(false), maker()));
+      runners_.push_back(std::make_unique<tasks::HostRunner>(settings(true), maker()));
+      return;
+    }
+    const std::string worker = base::own_program("graft-worker-opencl").string(), device = opencl_->name.substr(7);
+    runners_.push_back(
+        std::make_unique<tasks::HostRunner>(settings(false), maker(), std::vector<std::string>{worker, device}));
+  }
 
   void use(const codegen::Workload& workload, const Example& example) {
     reference_ = reference_of(example, workload.computation());
@@ -91,9 +104,9 @@ class Check {
   // Empty when both runs are right.
   std::string problem(const codegen::Workload& workload, const LoopProgram& program, const Target& target) {
     check(program, workload.text());
-    const auto binary = tasks::compile_for_host(program, target);
+    const auto binary = opencl_ ? kernels(program, target) : tasks::compile_for_host(program, target);
     if (!binary) return "does not compile: " + binary.reason().text;
-    for (tasks::HostRunner* runner : {&behind_, &in_front_}) {
+    for (const auto& runner : runners_) {
       const datasets::Measurement measurement = runner->run(workload, *binary);
       if (measurement.status != Status::ok)
         return fmt::format("{}: {}", name_of(measurement.status), measurement.reason);
@@ -112,8 +125,15 @@ class Check {
     return [this](const codegen::Workload&, std::uint64_t) { return reference_; };
   }
 
+  base::Result<tasks::HostBinary> kernels(const LoopProgram& program, const Target& target) const {
+    auto code = opencl_->device->code(program, target, "", "graft");
+    if (!code) return code.reason();
+    return tasks::HostBinary{std::move(code->bytes), std::move(code->signature), std::move(code->symbol)};
+  }
+
   codegen::Reference reference_;
-  tasks::HostRunner behind_, in_front_;
+  std::optional<tasks::Platform> opencl_;
+  std::vector<std::unique_ptr<tasks::HostRunner>> runners_;
 };
 
 // A candidate in the words in which it can be looked at.
@@ -124,7 +144,13 @@ std::string shown(const Candidate& candidate) {
 
 class Run {
  public:
-  Run(std::uint64_t seed, std::int64_t pairs) : seed_(seed), pairs_(pairs) {
+  Run(std::uint64_t seed, std::int64_t pairs, const std::optional<tasks::Platform>& opencl)
+      : seed_(seed), pairs_(pairs), opencl_(opencl), check_(opencl) {
+    if (opencl) {
+      targets_ = {opencl->target};
+      intrinsics_.clear();
+      return;
+    }
     for (const char* const id : {"native:v2", "native:v3", "native:v4"}) {
       try {
         targets_.push_back(tasks::platform_named(id).target);
@@ -141,7 +167,7 @@ class Run {
     Example example = definitions().front().draw(stream);
     example.output.back() += 1;
     const codegen::Workload workload = codegen::parse_workload(example.workload);
-    Check check;
+    Check check(opencl_);
     check.use(workload, example);
     const std::string problem = check.problem(workload, naive_program(workload.computation()), targets_[0]);
     if (!problem.starts_with("wrong_result")) throw base::Failure("a planted error was not seen: " + problem);
@@ -175,7 +201,7 @@ class Run {
       std::optional<Candidate> previous;
       for (int i = 0; i < pairs_a_workload && done_ < pairs_; ++i) {
         Target target = targets_[std::size_t(stream.below(std::int64_t(targets_.size())))];
-        target.threads = 1 + stream.below(2);
+        if (!opencl_) target.threads = 1 + stream.below(2);
         what = fmt::format("{} on {}, {} threads", example.workload, target.cpu, target.threads);
         if (target.threads > 1) ++steps_["for two threads"];
         ++done_;
@@ -186,7 +212,7 @@ class Run {
           programs_.insert(base::hash_combine(hash(program), hash(workload)));
           problem = check_.problem(workload, program, target);
         } else {
-          const auto layouts = stream.below(3) == 0 ? codegen::Layouts::free : codegen::Layouts::given;
+          const auto layouts = !opencl_ && stream.below(3) == 0 ? codegen::Layouts::free : codegen::Layouts::given;
           const codegen::JudgedSpace space = judged_space(workload, target, intrinsics_, layouts);
           const Candidate candidate = with_prefetch(drawn(space, previous, stream), target, stream);
           what += "\n" + shown(candidate);
@@ -251,7 +277,9 @@ class Run {
   }
 
   std::uint64_t seed_;
-  std::int64_t pairs_, done_ = 0, workloads_ = 0;
+  std::int64_t pairs_;
+  std::optional<tasks::Platform> opencl_;
+  std::int64_t done_ = 0, workloads_ = 0;
   int failures_ = 0;
   std::vector<Target> targets_;
   std::vector<codegen::IntrinsicPointer> intrinsics_ = codegen::parse_intrinsics(
@@ -262,14 +290,22 @@ class Run {
 };
 
 int run(const std::vector<std::string>& words) {
-  std::map<std::string, std::int64_t> options = {{"--pairs", 5000}, {"--seed", 1}, {"--first", 0}};
+  std::map<std::string, std::int64_t> options = {{"--pairs", 5000}, {"--seed", 1},  {"--first", 0},
+                                                 {"--opencl", -1},  {"--items", 0}, {"--bytes", 0}};
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const auto option = options.find(words[i]);
     if (option == options.end() || i + 1 == words.size())
-      throw base::UserError(words[i], "expected --pairs N, --seed S or --first W");
+      throw base::UserError(words[i],
+                            "expected --pairs N, --seed S, --first W, --opencl DEVICE, --items N or --bytes N");
     option->second = base::Cursor(words[i + 1], words[i]).integer();
   }
-  Run all(std::uint64_t(options.at("--seed")), options.at("--pairs"));
+  std::optional<tasks::Platform> opencl;
+  if (const std::int64_t device = options.at("--opencl"); device >= 0) {
+    opencl = tasks::platform_named(fmt::format("opencl:{}", device));
+    if (options.at("--items") > 0) opencl->target.group_items = options.at("--items");
+    if (options.at("--bytes") > 0) opencl->target.group_bytes = options.at("--bytes");
+  }
+  Run all(std::uint64_t(options.at("--seed")), options.at("--pairs"), opencl);
   all.try_out();
   all.from(options.at("--first"));
   return all.report();
