@@ -175,23 +175,6 @@ base::Document stored_document(const Interface::Tensor& tensor) {
   return list;
 }
 
-base::Document tensor_document(const Interface::Tensor& tensor) {
-  base::Document document = base::Document::map();
-  document.set("name", tensor.name)
-      .set("role", std::string(name_of(tensor.role)))
-      .set("dtype", std::string(name_of(tensor.dtype)))
-      .set("shape", to_document(tensor.shape));
-  if (!tensor.declared.empty()) document.set("declared", tensor.declared);
-  if (!tensor.is_passed()) return document;
-  document.set("argument", tensor.argument)
-      .set("layout", to_text(tensor.layout))
-      .set("stored", stored_document(tensor))
-      .set("alignment", parameter_alignment_bytes)
-      .set("bytes", tensor.bytes());
-  if (tensor.only_prepared) document.set("only_prepared", true);
-  return document;
-}
-
 base::Document call_document(const Interface::Function& function, const std::optional<Interface::Call>& call) {
   if (!call) return {};
   base::Document arguments = base::Document::list();
@@ -206,7 +189,7 @@ base::Document call_document(const Interface::Function& function, const std::opt
 
 base::Document function_document(const Interface::Function& function) {
   base::Document tensors = base::Document::list(), variants = base::Document::list();
-  for (const Interface::Tensor& tensor : function.tensors) tensors.push(tensor_document(tensor));
+  for (const Interface::Tensor& tensor : function.tensors) tensors.push(to_document(tensor));
   for (const Interface::Variant& variant : function.variants) {
     base::Document document = base::Document::map();
     document.set("schedule", to_document(variant.schedule))
@@ -244,6 +227,23 @@ base::Document to_document(const std::vector<std::string>& texts) {
   base::Document list = base::Document::list();
   for (const std::string& text : texts) list.push(text);
   return list;
+}
+
+base::Document to_document(const Interface::Tensor& tensor) {
+  base::Document document = base::Document::map();
+  document.set("name", tensor.name)
+      .set("role", std::string(name_of(tensor.role)))
+      .set("dtype", std::string(name_of(tensor.dtype)))
+      .set("shape", to_document(tensor.shape));
+  if (!tensor.declared.empty()) document.set("declared", tensor.declared);
+  if (!tensor.is_passed()) return document;
+  document.set("argument", tensor.argument)
+      .set("layout", to_text(tensor.layout))
+      .set("stored", stored_document(tensor))
+      .set("alignment", parameter_alignment_bytes)
+      .set("bytes", tensor.bytes());
+  if (tensor.only_prepared) document.set("only_prepared", true);
+  return document;
 }
 
 std::string_view name_of(Interface::Argument::Kind kind) {

@@ -105,6 +105,8 @@ std::string_view name_of(Interface::Argument::Kind kind);  // in documents
 base::Document to_document(const std::vector<std::int64_t>& numbers);
 base::Document to_document(const std::vector<std::string>& texts);
 
+base::Document to_document(const Interface::Tensor& tensor);
+
 // The content of NAME.json: docs/reference/library-json.md. `code`: the name of the file with the functions.
 base::Document to_document(const Interface& interface, const std::string& code);
 

@@ -42,6 +42,7 @@ std::string parallel_header_text();  // graft_parallel.h
 std::string pool_header_text();      // graft_pool.h, of codegen/deployed
 std::string foreign_code_text();     // graft_foreign.c, of codegen/deployed, as LLVM's code for any target
 std::string pool_source_text();      // graft_pool.c
+std::string opencl_header_text();    // graft_opencl.h, of codegen/deployed
 
 // The files for C of a library or a sequence that may use that many threads; `name`: the header's.
 void add_headers(const std::string& name, std::string header, std::int64_t threads,

@@ -379,6 +379,11 @@ LoopProgram with_groups(LoopProgram program) {
       buffer.scope = in_registers ? Scope::registers : Scope::group;
     }
   }
+  for (Loop& loop : program.loops) {
+    std::erase_if(loop.prefetches, [&](const Access& access) {
+      return program.buffers[std::size_t(access.tensor)].scope != Scope::memory;
+    });
+  }
   return program;
 }
 

@@ -32,10 +32,11 @@ from ._public import publish_class, published
 from .configurations import Configurations, tune_function
 from .data import Dataset, read_dataset
 from .kernel import Kernel, Network, Parameter, ShapedNetwork, compile_with as _compile_with, kernels, load
+from .opencl import OpenclKernel
 
 for _kind in (Adapted, Answer, Compiled, Function, Measured, Model, Platform, Quality, Search, Trained, Workload):
     publish_class(_kind)
-for _own in (Configurations, Dataset, Kernel, Network, Parameter, ShapedNetwork, kernels, load, read_dataset, tune_function):
+for _own in (Configurations, Dataset, Kernel, Network, Parameter, OpenclKernel, ShapedNetwork, kernels, load, read_dataset, tune_function):
     setattr(_own, "__module__", "graft")
 adapt = published(_graft.adapt)
 answer_of = published(_graft.answer_of)
@@ -56,7 +57,7 @@ write = published(_graft.write)
 __version__ = version()
 __all__ = [
     "Adapted", "Answer", "Compiled", "Configurations", "Dataset", "Error", "Failure", "Function", "Kernel", "Measured", "Mistake",
-    "Model", "Network", "Parameter", "Platform", "Quality", "Search", "ShapedNetwork", "Stopped", "Trained", "Workload", "WrongType", "adapt",
+    "Model", "Network", "OpenclKernel", "Parameter", "Platform", "Quality", "Search", "ShapedNetwork", "Stopped", "Trained", "Workload", "WrongType", "adapt",
     "answer_of", "compile", "compile_network", "encode", "encodings", "evaluate", "feature_names", "kernels", "load", "platforms",
     "predict", "read_dataset", "train", "tune", "tune_function", "tune_network", "version", "write",
 ]

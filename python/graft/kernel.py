@@ -10,7 +10,7 @@ import platform
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,15 @@ import numpy.typing as npt
 from ._graft import (Answer, Failure, Mistake, WrongType, _Caller, _Code, answer_of as _answer_of, compile as _compile,
                      compile_network as _compile_network)
 
+if TYPE_CHECKING:
+    from .opencl import OpenclKernel
+
 _PathLike = Union[str, "os.PathLike[str]"]
 _Array = npt.NDArray[Any]
 _Files = Dict[str, bytes]
 
 _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
-_KINDS = {"library": "library of graft compile", "sequence": "network of graft"}  # `kind` of NAME.json
+_KINDS = {"library": "library of graft compile", "sequence": "network of graft", "opencl": "library of OpenCL"}  # `kind` of NAME.json
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
            "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
 # Types of models that have less or other values than those of the code. Booleans are bytes of 0 and 1.
@@ -184,6 +187,46 @@ def _restored(kind: Any, state: Dict[str, Any]) -> Any:
     return made
 
 
+def _by_name(name: str, wanted: Sequence[Parameter], arrays: Sequence[Any], named: Mapping[str, Any]) -> Dict[str, Any]:
+    """What was given for each of these parameters of a call."""
+    names = [parameter.name for parameter in wanted]
+    takes = f"it takes {', '.join(names) or 'none'}"
+    if len(arrays) > len(names):
+        raise WrongType(f"{name}: {len(arrays)} arrays, {takes}")
+    given = dict(zip(names, arrays))
+    for each, array in named.items():
+        if each not in names or each in given:
+            raise WrongType(f"{name}: {each}: " + ("given twice" if each in given else f"not taken, {takes}"))
+        given[each] = array
+    for each in names:
+        if each not in given:
+            raise WrongType(f"{name}: {each}: missing, {takes}")
+    return given
+
+
+def _array_of(name: str, parameter: Parameter, given: Any) -> _Array:
+    """As an array of numpy that shares the memory; an error for one of another type or shape."""
+    array = given
+    if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
+        try:
+            array = np.from_dlpack(array)
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            raise WrongType(f"{name}: {parameter.name}: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise WrongType(f"{name}: {parameter.name}: no array of numpy or DLPack, got {type(given).__name__}")
+    if array.dtype != parameter.dtype:
+        raise WrongType(f"{name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
+    if array.shape != parameter.shape:
+        raise Mistake(f"{name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
+    is_direct = array.flags.c_contiguous and array.nbytes > 0
+    if parameter.role == "output" and array is not given and not array.flags.writeable and is_direct:
+        # numpy takes memory of others only to read it.
+        memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
+        array = np.frombuffer(memory, parameter.dtype).reshape(parameter.shape)
+    return array if type(array) is np.ndarray and array.dtype is parameter.dtype else \
+        np.asarray(array).view(parameter.dtype)
+
+
 class _Callable:
     """What is called on arrays by parameter."""
 
@@ -244,49 +287,16 @@ class _Callable:
         has_others = any(each.memory is not None for each in (*taken, *self._written))
         self._call = (lambda *_: NotImplemented) if has_others else caller.call
 
-    def _array(self, parameter: Parameter, given: Any) -> _Array:
-        """As an array of numpy that shares the memory; an error for one of another type or shape."""
-        array = given
-        if not isinstance(array, np.ndarray) and hasattr(array, "__dlpack__"):
-            try:
-                array = np.from_dlpack(array)
-            except (BufferError, RuntimeError, TypeError, ValueError) as error:
-                raise WrongType(f"{self.name}: {parameter.name}: {error}") from None
-        if not isinstance(array, np.ndarray):
-            raise WrongType(f"{self.name}: {parameter.name}: no array of numpy or DLPack, got {type(given).__name__}")
-        if array.dtype != parameter.dtype:
-            raise WrongType(f"{self.name}: {parameter.name}: {array.dtype}, give {parameter.dtype}")
-        if array.shape != parameter.shape:
-            raise Mistake(f"{self.name}: {parameter.name}: shape {array.shape}, give {parameter.shape}")
-        is_direct = array.flags.c_contiguous and array.nbytes > 0
-        if parameter.role == "output" and array is not given and not array.flags.writeable and is_direct:
-            # numpy takes memory of others only to read it.
-            memory: Any = (ctypes.c_byte * array.nbytes).from_address(array.ctypes.data)
-            array = np.frombuffer(memory, parameter.dtype).reshape(parameter.shape)
-        return array if type(array) is np.ndarray and array.dtype is parameter.dtype else \
-            np.asarray(array).view(parameter.dtype)
-
     def _is_direct(self, parameter: Parameter, array: _Array) -> bool:
         is_aligned = array.flags.c_contiguous and array.ctypes.data % parameter.alignment == 0
         return parameter.memory is None and is_aligned
 
     def _matched(self, wanted: Sequence[Parameter], arrays: Sequence[Any], named: Mapping[str, Any]) -> List[_Array]:
         """Arrays in the order of these parameters, as the code can read them."""
-        names = [parameter.name for parameter in wanted]
-        takes = f"it takes {', '.join(names) or 'none'}"
-        if len(arrays) > len(names):
-            raise WrongType(f"{self.name}: {len(arrays)} arrays, {takes}")
-        given = dict(zip(names, arrays))
-        for name, array in named.items():
-            if name not in names or name in given:
-                raise WrongType(f"{self.name}: {name}: " + ("given twice" if name in given else f"not taken, {takes}"))
-            given[name] = array
-        for name in names:
-            if name not in given:
-                raise WrongType(f"{self.name}: {name}: missing, {takes}")
+        given = _by_name(self.name, wanted, arrays, named)
         found = []
         for parameter in wanted:
-            array = self._array(parameter, given[parameter.name])
+            array = _array_of(self.name, parameter, given[parameter.name])
             if not self._is_direct(parameter, array):
                 copied = self._new(parameter.shape, parameter._stored)
                 copied[...] = array
@@ -298,7 +308,7 @@ class _Callable:
         given = list(out) if isinstance(out, (tuple, list)) else [out]
         if len(given) != len(self._written):
             raise WrongType(f"{self.name}: out: {len(given)} arrays, {len(self._written)} are written")
-        results = [self._array(parameter, array) for parameter, array in zip(self._written, given)]
+        results = [_array_of(self.name, parameter, array) for parameter, array in zip(self._written, given)]
         for parameter, result in zip(self._written, results):
             if not result.flags.writeable:
                 raise Mistake(f"{self.name}: {parameter.name}: the array cannot be written")
@@ -348,7 +358,7 @@ class _Callable:
             names = ", ".join(each.name for each in (*self._taken, *self._written))
             raise WrongType(f"{self.name}: bind: {len(arrays)} arrays, give {names}")
         wanted = (*self._taken, *self._written)
-        found = [self._array(parameter, array) for parameter, array in zip(wanted, arrays)]
+        found = [_array_of(self.name, parameter, array) for parameter, array in zip(wanted, arrays)]
         for parameter, array in zip(wanted, found):
             if parameter.memory is not None:
                 raise Mistake(f"{self.name}: {parameter.name}: {parameter.dtype} is converted to {parameter.memory}, "
@@ -700,14 +710,19 @@ def _is_shaped(folder: str) -> bool:
     return "shapes" in _library_in(folder, ("sequence",))
 
 
-def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1,
-         cc: str = "cc") -> Union[Kernel, Network, ShapedNetwork]:
+def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1, cc: str = "cc",
+         device: int = 0) -> "Union[Kernel, Network, ShapedNetwork, OpenclKernel]":
     """What a folder has: of a compiled library the Kernel (`function`, where there are several), the Network or the
-    ShapedNetwork; of a run of tune() or tune_network() what it is compiled to, here and now."""
+    ShapedNetwork; of a run of tune() or tune_network() what it is compiled to, here and now; of a library of OpenCL the
+    OpenclKernel on the host's device of that number."""
     path = _path("folder", folder)
     if os.path.isfile(os.path.join(path, "run.json")):
         return Kernel(path, function, threads=threads, cc=cc)
-    if not _is_tuned_network(path) and _library_in(path, ("library", "sequence"))["kind"] == "library":
+    kind = None if _is_tuned_network(path) else _library_in(path, tuple(_KINDS))["kind"]
+    if kind == "opencl":
+        from .opencl import OpenclKernel
+        return OpenclKernel(path, function, device=device)
+    if kind == "library":
         return Kernel(path, function, threads=threads, cc=cc)
     if function is not None:
         raise Mistake(f"{path}: a network has no function {function!r}, leave it out")
@@ -716,4 +731,4 @@ def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1,
 
 def kernels(folder: _PathLike) -> List[str]:
     """Names of the functions of the library in a folder, for Kernel(folder, name)."""
-    return [each["name"] for each in _library_in(_path("folder", folder))["functions"]]
+    return [each["name"] for each in _library_in(_path("folder", folder), ("library", "opencl"))["functions"]]

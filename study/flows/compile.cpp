@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "base/error.h"
@@ -20,6 +21,7 @@
 #include "codegen/machine/library.h"
 #include "codegen/machine/link.h"
 #include "codegen/machine/needs.h"
+#include "codegen/machine/opencl_library.h"
 #include "codegen/schedule/candidate_program.h"
 #include "codegen/space/candidate.h"
 #include "search/run_directory.h"
@@ -27,6 +29,7 @@
 #include "study/inputs/request.h"
 #include "study/knowledge/answer.h"
 #include "tasks/kinship.h"
+#include "tasks/measurer.h"
 #include "tasks/platform.h"
 #include "tasks/probe.h"
 #include "tasks/remote.h"
@@ -205,6 +208,10 @@ class Compiler {
       for (const codegen::Step& step : *steps) origin.schedule.push_back(codegen::to_text(step));
     }
     std::string outputs;
+    if (object->form == codegen::CodeForm::opencl) {
+      require_right(source, answer, platform);
+      origin.check = "host", origin.unchecked.clear();
+    }
     if (runner.where) {
       const datasets::Measurement run =
           tasks::run_object(*runner.where, *object, target, brings_constants ? apart.expected : *out.results, 0,
@@ -226,6 +233,20 @@ class Compiler {
         {platform.name, answer.source, answer.trial, answer.pipeline, origin.seconds, origin.check, origin.unchecked});
     out.code.variants.push_back(
         {std::move(object).value(), std::move(origin), std::move(apart.constants), int(source.platform)});
+  }
+
+  // Once more on a device that checks whatever it measures.
+  void require_right(const Source& source, const Answer& answer, const tasks::Platform& platform) {
+    tasks::MeasureSettings settings;
+    settings.repetitions = 0;
+    datasets::Measurement run;
+    platform.device->measurer(platform, settings, nullptr)
+        ->measure(
+            std::span(&answer.candidate, 1), [&](const tasks::Measured& each) { run = each.measurement; }, monitor_);
+    base::check_stop(monitor_);
+    if (run.status != datasets::Status::ok)
+      throw base::Failure(
+          fmt::format("{}: trial {}: {}: {}", source.place, answer.trial, datasets::name_of(run.status), run.reason));
   }
 
   const CompileRequest& request_;
@@ -250,6 +271,21 @@ std::string self_checking_program(const CheckedFunction& function, const codegen
                                {bench_repetitions, bench_seconds, 0, 0, function.checks});
   if (!executable) throw base::Failure(executable.reason().text);
   return std::move(executable).value();
+}
+
+bool is_opencl(const tasks::Platform& platform) {
+  return platform.device->source() == "opencl";
+}
+
+// What kernels of OpenCL cannot be, or be together with.
+void check_opencl(const CompileRequest& request, const std::vector<tasks::Platform>& platforms) {
+  if (platforms.size() > 1)
+    throw base::UserError("compile", "kernels of OpenCL are for one platform; give runs of one");
+  if (request.format != CompileFormat::library)
+    throw base::UserError("--format", "kernels of OpenCL are a library; its NAME_check.c is a program that checks it");
+  if (request.variants > 1) throw base::UserError("--variants", "kernels of OpenCL have one variant each");
+  if (!request.constants.empty())
+    throw base::UserError("--constants", "kernels of OpenCL are passed their constants, which F_prepare takes");
 }
 
 }  // namespace
@@ -297,6 +333,8 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     throw base::UserError("constants", "a program that checks itself brings its own; give another format");
   if (checks_itself && sources.platforms.size() > 1)
     throw base::UserError("compile", "a program that checks itself is for one platform; give runs of one");
+  const bool opencl = std::any_of(sources.platforms.begin(), sources.platforms.end(), is_opencl);
+  if (opencl) check_opencl(request, sources.platforms);
   Compiler compiler(request, sources.platforms, monitor);
   Compiled out;
   for (const tasks::Platform& platform : sources.platforms) {
@@ -315,7 +353,9 @@ Compiled compile(const CompileRequest& request, base::Monitor& monitor) {
     monitor.progress("compiled and checked", std::int64_t(functions.size()), std::int64_t(sources.all.size()));
   }
   compiler.check_constants_used();
-  if (!checks_itself) {
+  if (opencl) {
+    out.files = codegen::opencl_library_files(compiler.library(std::move(functions)));
+  } else if (!checks_itself) {
     out.files = codegen::library_files(compiler.library(std::move(functions)), request.format == CompileFormat::object
                                                                                    ? codegen::LibraryFormat::object
                                                                                    : codegen::LibraryFormat::library);

@@ -405,6 +405,9 @@ std::filesystem::path network_folder(const NetworkRequest& request) {
 
 TunedNetwork tune_network(const NetworkRequest& asked, base::Monitor& monitor) {
   check_settings(asked);
+  if (asked.each.platform.target.group_items > 0)
+    throw base::UserError(asked.each.platform.name,
+                          "networks for GPUs are not compiled; tune their operators one by one");
   const NetworkRequest request = with_effort(asked);
   const base::Deadline deadline(request.budget_seconds);
   const base::Stopwatch watch;
