@@ -80,6 +80,8 @@ class OpenclDevice : public Device {
     code.bytes = std::move(source).value();
     code.hash = base::hash_bytes(code.bytes);
     code.signature = codegen::signature(program);
+    // Its temporaries are the kernels' own.
+    code.signature.prepared_bytes = code.signature.prepare_scratch_bytes = code.signature.scratch_bytes = 0;
     code.symbol = symbol;
     code.form = codegen::CodeForm::opencl;
     return code;

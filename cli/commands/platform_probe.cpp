@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "study/inputs/output.h"
 #include "study/inputs/request.h"
+#include "tasks/opencl.h"
 #include "tasks/probe.h"
 
 namespace graft::cli {
@@ -17,7 +18,7 @@ namespace {
 
 struct ProbeFlags {
   std::string board, out, runner, ssh_config, folder = "/tmp", cpuinfo, isa;
-  std::int64_t core = -1;
+  std::int64_t core = -1, opencl = -1;
 };
 
 // "ssh://root@board" or "root@board"; without a board, what the runner is here.
@@ -47,11 +48,16 @@ int probe(const ProbeFlags& flags, Session& session) {
   const bool pins = flags.core >= 0 && flags.cpuinfo.empty();  // else it chooses a core of the text
   if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || pins))
     throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");
+  if (flags.opencl >= 0 && !(flags.board.empty() && flags.runner.empty() && flags.cpuinfo.empty()))
+    throw base::UserError("--opencl", "a device of this host: it goes with --out alone");
   tasks::Probed probed;
   std::string what = flags.board.empty() ? flags.runner : flags.board;
   if (!flags.cpuinfo.empty()) {
     what = flags.cpuinfo;
     probed = tasks::described(base::read_file(flags.cpuinfo), flags.isa, board_of(flags));
+  } else if (flags.opencl >= 0) {
+    what = fmt::format("opencl:{}", flags.opencl);
+    probed = {tasks::opencl_yaml(int(flags.opencl)), "what its driver says", {}};
   } else if (what.empty()) {
     probed = tasks::probed_here();
     what = study::host_cpu();
@@ -73,9 +79,10 @@ int probe(const ProbeFlags& flags, Session& session) {
     session.output.text(yaml);
   } else {
     base::replace_file(flags.out, yaml);
-    session.output.line(fmt::format("{}: {}: {}, {}", flags.out, what,
-                                    flags.cpuinfo.empty() ? "a program ran there" : "described, nothing ran there",
-                                    probed.saw));
+    session.output.line(
+        fmt::format("{}: {}: {}, {}", flags.out, what,
+                    flags.cpuinfo.empty() && flags.opencl < 0 ? "a program ran there" : "described, nothing ran there",
+                    probed.saw));
     session.output.json().set("out", flags.out);
   }
   return done;
@@ -87,12 +94,15 @@ Command platform_probe_command() {
   return {
       .name = "platform probe",
       .help =
-          "run a program on this machine, or on a board over ssh, or read a board's /proc/cpuinfo, and write its YAML",
+          "run a program on this machine, or on a board over ssh, read a board's /proc/cpuinfo, or ask a GPU's driver, "
+          "and "
+          "write its YAML",
       .examples =
           {"graft platform probe --out here.yaml", "graft platform probe ssh://root@board --out board.yaml",
            "graft platform probe --runner 'qemu-riscv64 -cpu rv64,v=true,vext_spec=v1.0,vlen=256' --out riscv.yaml",
            "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --out board.yaml",
-           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --core 0"},
+           "graft platform probe ssh://board --cpuinfo /proc/cpuinfo --core 0",
+           "graft platform probe --opencl 0 --out gpu.yaml"},
       .declare = [](Options& options) -> Action {
         const auto flags = std::make_shared<ProbeFlags>();
         options.positional("BOARD", flags->board,
@@ -113,6 +123,8 @@ Command platform_probe_command() {
         options.integer("core", flags->core, -1,
                         "core of the board to run programs on, and, where cores are of several kinds, to describe; -1: "
                         "any, described by what all cores run");
+        options.integer("opencl", flags->opencl, -1,
+                        "number of a device of OpenCL of this host (graft platform list shows them), such as its GPU");
         return [flags](Session& session) { return probe(*flags, session); };
       }};
 }

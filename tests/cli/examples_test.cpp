@@ -143,6 +143,8 @@ const std::map<std::string, std::string>& not_run() {
   static const std::map<std::string, std::string> reasons = {
       {"mpirun ", "hosts, and a user who is not root; team_test runs the same"},
       {"graft platform probe ssh://", "a board; board_test has one"},
+      {"graft platform probe --opencl", "a device of OpenCL; opencl_test asks the one that may be here"},
+      {"graft tune 'matmul(m=512,n=512,k=512)' --platform opencl:0", "a device of OpenCL; opencl_test tunes for it"},
       {"graft platform validate", "minutes"},
       {"graft collect", "minutes; flow_test runs smaller ones"},
       {"graft import autotvm", "files of others; import_test has some"},

@@ -70,32 +70,50 @@ bool runs(const std::string& command) {
   return std::system((command + " >/dev/null 2>&1").c_str()) == 0;
 }
 
+// What runs in a folder with the examples, and programs of its own in bin/.
+class Guide : public testing::Test {
+ protected:
+  Guide() {
+    fs::create_directory_symlink(fs::path(GRAFT_SOURCE_DIR) / "examples", folder_ / "examples");
+    fs::create_directory(folder_ / "bin");
+    fs::create_symlink("/usr/bin/python3", folder_ / "bin/python3");  // Debian's, which has the package onnx
+  }
+
+  void follow(const std::string& guide, std::size_t least_commands) const {
+    const std::string path = (folder_ / "bin").string() + ":" + fs::path(GRAFT_PROGRAM).parent_path().string();
+    const std::vector<Typed> all =
+        typed_lines(base::read_file(fs::path(GRAFT_SOURCE_DIR) / "docs/guides" / (guide + ".md")));
+    EXPECT_GE(all.size(), least_commands);
+    for (const Typed& typed : all) {
+      const base::Finished finished = base::run_process({"sh", "-c", "cd \"$0\" && PATH=\"$1:$PATH\" && eval \"$2\"",
+                                                         folder_.path().string(), path, shortened(typed.command)},
+                                                        std::chrono::minutes(5));
+      ASSERT_EQ(finished.exit_code, 0) << typed.command << finished.err;
+      for (const std::string& line : typed.shown)
+        EXPECT_TRUE(has_line(finished.out, line)) << typed.command << "shows: " << line << "\nit wrote:\n"
+                                                  << finished.out;
+    }
+  }
+
+  base::Folder folder_;
+};
+
 // The board is this machine, reached by a program in place of ssh.
-TEST(Guide, BeforeTheBoardIsThereRunsAsTyped) {
+TEST_F(Guide, BeforeTheBoardIsThereRunsAsTyped) {
   for (const char* const needed :
        {"qemu-riscv64 --version", "echo 'int main(void) {}' | riscv64-linux-gnu-gcc -static -x c - -o /dev/null",
         "/usr/bin/python3 -c 'import onnx'"})
     if (!runs(needed)) GTEST_SKIP() << needed << " does not run";
-  const fs::path source = GRAFT_SOURCE_DIR;
-  const base::Folder folder;
-  fs::create_directory_symlink(source / "examples", folder / "examples");
-  fs::create_directory(folder / "bin");
-  fs::create_symlink("/usr/bin/python3", folder / "bin/python3");  // Debian's, which has the package onnx
-  base::replace_file(folder / "bin/ssh", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n");
-  fs::permissions(folder / "bin/ssh", fs::perms::owner_all);
-  const std::string path = (folder / "bin").string() + ":" + fs::path(GRAFT_PROGRAM).parent_path().string();
+  base::replace_file(folder_ / "bin/ssh", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n");
+  fs::permissions(folder_ / "bin/ssh", fs::perms::owner_all);
+  follow("before-the-board", 12);
+}
 
-  const std::vector<Typed> all = typed_lines(base::read_file(source / "docs/guides/before-the-board.md"));
-  EXPECT_GE(all.size(), 12u);
-  for (const Typed& typed : all) {
-    const base::Finished finished = base::run_process({"sh", "-c", "cd \"$0\" && PATH=\"$1:$PATH\" && eval \"$2\"",
-                                                       folder.path().string(), path, shortened(typed.command)},
-                                                      std::chrono::minutes(5));
-    ASSERT_EQ(finished.exit_code, 0) << typed.command << finished.err;
-    for (const std::string& line : typed.shown)
-      EXPECT_TRUE(has_line(finished.out, line)) << typed.command << "shows: " << line << "\nit wrote:\n"
-                                                << finished.out;
-  }
+TEST_F(Guide, TuneForAGpuRunsAsTyped) {
+  for (const char* const needed : {GRAFT_PROGRAM " platform probe --opencl 0",
+                                   "echo '#include <CL/cl.h>\nint main(void) {}' | cc -x c - -lOpenCL -o /dev/null"})
+    if (!runs(needed)) GTEST_SKIP() << needed << " does not run";
+  follow("tune-for-a-gpu", 6);
 }
 
 }  // namespace
