@@ -230,7 +230,7 @@ void add_restructured(const Computation& computation, const Step& step, const st
     add_groups(form->computation, to_text(step), suffix, result);
 }
 
-// A group for each row, of so many items, each with vectors of so many elements.
+// A group of `items` work-items for each row, each with vectors of `width` elements.
 class GroupRows {
  public:
   GroupRows(const Computation& computation, std::int64_t items, std::int64_t width) : items_(items), width_(width) {

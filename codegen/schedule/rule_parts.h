@@ -51,7 +51,7 @@ int fusable_consumer(const Computation& computation, int stage, int head);
 // Whether a padded load of the producer leaves its tensor along an axis of its reader.
 bool pads_along(const Computation& computation, const Stage& producer, const Stage& reader, int axis);
 
-// Whether all these stages, the last of which reads the others, go through the same rows (so many leading axes), and
+// Whether all these stages, the last of which reads the others, go through the same rows (their first `rows` axes), and
 // read of each other only the present row.
 bool share_rows(const Computation& computation, std::span<const int> chain, int rows);
 

@@ -282,10 +282,10 @@ void check_opencl(const CompileRequest& request, const std::vector<tasks::Platfo
   if (platforms.size() > 1)
     throw base::UserError("compile", "kernels of OpenCL are for one platform; give runs of one");
   if (request.format != CompileFormat::library)
-    throw base::UserError("--format", "kernels of OpenCL are a library; its NAME_check.c is a program that checks it");
-  if (request.variants > 1) throw base::UserError("--variants", "kernels of OpenCL have one variant each");
+    throw base::UserError("format", "kernels of OpenCL are a library; its NAME_check.c is a program that checks it");
+  if (request.variants > 1) throw base::UserError("variants", "kernels of OpenCL have one variant each");
   if (!request.constants.empty())
-    throw base::UserError("--constants", "kernels of OpenCL are passed their constants, which F_prepare takes");
+    throw base::UserError("constants", "kernels of OpenCL are passed their constants, which F_prepare takes");
 }
 
 }  // namespace

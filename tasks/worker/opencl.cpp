@@ -80,7 +80,7 @@ Outcome outcome_of(const opencl::Error& error) {
       return Outcome::out_of_memory;
     case -11:  // it cannot be built
     case -54:  // the kernel, with what it needs, has no groups of that size
-    case -55:  // nor so many work-items along an axis
+    case -55:  // it has fewer work-items along an axis
       return Outcome::does_not_compile;
     default:
       return Outcome::crashed;
