@@ -132,11 +132,12 @@ std::string opencl_yaml(int device) {
   const base::Document& here = known[std::size_t(device)];
   constexpr std::int64_t most_items = 256;  // what kernels with many registers still have
   return fmt::format(
-      "name: opencl:{0}\ndescription: {1}\ntarget:\n  triple: opencl\n  cpu: {2}\n  vector_bits: 512\n"
+      "name: opencl:{0}\ndescription: {1}\ntarget:\n  triple: opencl\n  cpu: {2}\n{6}  vector_bits: 512\n"
       "  vector_registers: 64\n  cores: {3}\n  group_items: {4}\n  group_bytes: {5}\nopencl: {{device: {0}}}\n",
       device, base::Document(here.at("name").as_string() + ", " + here.at("version").as_string()).to_json(),
       here.at("name").to_json(), here.at("compute_units").as_integer(),
-      std::min(most_items, here.at("group_items").as_integer()), here.at("group_bytes").as_integer());
+      std::min(most_items, here.at("group_items").as_integer()), here.at("group_bytes").as_integer(),
+      here.at("fp64").as_bool() ? "  features: fp64\n" : "");
 }
 
 }  // namespace graft::tasks

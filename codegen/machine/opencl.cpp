@@ -115,7 +115,11 @@ class Writer {
     body(program_.prepare, "prepare");
     body(program_.run, "run");
     std::string text = head_;
-    if (kernels_.find("double") != std::string::npos) text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+    if (kernels_.find("double") != std::string::npos) {
+      if (target_.features.find("fp64") == std::string::npos)
+        throw Refused{"opencl: f64 on a device without double precision (target.features has no fp64)"};
+      text += "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n";
+    }
     for (const auto& [name, definition] : helpers)
       if (kernels_.find(std::string(name) + "(") != std::string::npos) text += fmt::format("\n{}", definition);
     return text + literals_ + kernels_;

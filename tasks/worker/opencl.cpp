@@ -172,14 +172,14 @@ int list() {
   for (const opencl::Handle device : opencl::Loader::get().devices()) {
     printf(
         "{\"device\": %d, \"name\": %s, \"driver\": %s, \"version\": %s, \"compute_units\": %llu, "
-        "\"group_items\": %llu, \"group_bytes\": %llu, \"float_width\": %llu}\n",
+        "\"group_items\": %llu, \"group_bytes\": %llu, \"fp64\": %s}\n",
         number++, quoted(text_of(device, opencl::device_name)).c_str(),
         quoted(text_of(device, opencl::driver_version)).c_str(),
         quoted(text_of(device, opencl::device_version)).c_str(),
         static_cast<unsigned long long>(number_of(device, opencl::compute_units)),
         static_cast<unsigned long long>(number_of(device, opencl::largest_group)),
         static_cast<unsigned long long>(number_of(device, opencl::local_bytes)),
-        static_cast<unsigned long long>(number_of(device, opencl::float_width)));
+        number_of(device, opencl::double_precision) != 0 ? "true" : "false");
   }
   return 0;
 }

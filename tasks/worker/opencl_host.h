@@ -93,8 +93,8 @@ inline void require(int number, const char* what) {
 enum Question : std::uint32_t {
   compute_units = 0x1002,
   largest_group = 0x1004,
-  float_width = 0x100a,
   local_bytes = 0x1023,
+  double_precision = 0x1032,  // 0: none
   device_name = 0x102b,
   device_vendor = 0x102c,
   driver_version = 0x102d,
@@ -102,6 +102,8 @@ enum Question : std::uint32_t {
 };
 inline std::uint64_t number_of(Handle device, Question question) {
   std::uint64_t value = 0;
+  if (question == double_precision)  // unknown to drivers that have none
+    return Loader::get().clGetDeviceInfo(device, question, sizeof value, &value, nullptr) == 0 ? value : 0;
   require(Loader::get().clGetDeviceInfo(device, question, sizeof value, &value, nullptr), "clGetDeviceInfo");
   return value;
 }

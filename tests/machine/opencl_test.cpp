@@ -32,6 +32,7 @@ Target small_gpu() {
   Target target;
   target.triple = "opencl";
   target.cpu = "any";
+  target.features = "fp64";
   target.vector_bits = 512;
   target.vector_registers = 64;
   target.group_items = 64;
