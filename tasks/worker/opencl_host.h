@@ -171,7 +171,7 @@ class Program {
     int error = 0;
     program_ = queue.cl.clCreateProgramWithSource(queue.context, 1, &text, nullptr, &error);
     require(error, "clCreateProgramWithSource");
-    error = queue.cl.clBuildProgram(program_, 1, &queue.device, "-cl-mad-enable", nullptr, nullptr);
+    error = queue.cl.clBuildProgram(program_, 1, &queue.device, "-cl-mad-enable -w", nullptr, nullptr);
     if (error != 0) {
       std::string log(4096, '\0');
       std::size_t length = 0;

@@ -9,7 +9,7 @@
 
 typedef void* Handle;
 
-static int is_struck;  // of the latest program
+static int is_struck, finishes;  // of the latest program
 
 static int is(const char* what) {
   const char* const wanted = getenv("GRAFT_FAKE_OPENCL");
@@ -53,6 +53,7 @@ Handle clCreateBuffer(Handle context, uint64_t flags, size_t bytes, void* from, 
 Handle clCreateProgramWithSource(Handle context, uint32_t count, const char** texts, const size_t* sizes, int* error) {
   (void)count, (void)sizes;
   is_struck = strstr(texts[0], "vload4") != NULL;
+  finishes = 0;
   *error = 0;
   return context;
 }
@@ -95,7 +96,7 @@ int clEnqueueReadBuffer(Handle queue, Handle buffer, uint32_t waits_for_it, size
 }
 int clFinish(Handle queue) {
   (void)queue;
-  while (is("hang")) sleep(1000);
+  while (++finishes > 1 && is("hang")) sleep(1000);  // the first time it may be compiled
   return 0;
 }
 int clReleaseMemObject(Handle memory) {
