@@ -26,7 +26,8 @@ _Array = npt.NDArray[Any]
 _Files = Dict[str, bytes]
 
 _SCHEMA = 1  # of NAME.json: docs/reference/library-json.md, sequence-json.md
-_KINDS = {"library": "library of graft compile", "sequence": "network of graft", "opencl": "library of OpenCL"}  # `kind` of NAME.json
+_KINDS = {"library": "library of graft compile", "sequence": "network of graft",  # `kind` of NAME.json
+          "opencl": "library of OpenCL"}
 _DTYPES = {"f32": np.float32, "f64": np.float64, "i64": np.int64, "i32": np.int32, "i8": np.int8, "u8": np.uint8,
            "f16": np.float16, "bf16": np.uint16}  # bf16: its bits, numpy has no such type
 # Types of models that have less or other values than those of the code. Booleans are bytes of 0 and 1.
@@ -411,6 +412,8 @@ class Kernel(_Callable):
             self._set(folder, folder, function, threads, cc, None)
 
     def _compiled(self, answer: Answer, function: Optional[str], variants: int, threads: int, cc: str, shown: str) -> None:
+        if answer.source == "opencl":
+            raise Mistake(f"{shown}: its kernels are of OpenCL, give it to load() or OpenclKernel")
         files = _compile([answer], format="object", variants=variants).files
         self._set(_own_files(files), shown, function, threads, cc, None)
 
@@ -713,12 +716,13 @@ def _is_shaped(folder: str) -> bool:
 def load(folder: _PathLike, function: Optional[str] = None, *, threads: int = 1, cc: str = "cc",
          device: int = 0) -> "Union[Kernel, Network, ShapedNetwork, OpenclKernel]":
     """What a folder has: of a compiled library the Kernel (`function`, where there are several), the Network or the
-    ShapedNetwork; of a run of tune() or tune_network() what it is compiled to, here and now; of a library of OpenCL the
-    OpenclKernel on the host's device of that number."""
+    ShapedNetwork; of a run of tune() or tune_network() what it is compiled to, here and now; of either, where it is for
+    OpenCL, the OpenclKernel on the host's device of that number."""
     path = _path("folder", folder)
     if os.path.isfile(os.path.join(path, "run.json")):
-        return Kernel(path, function, threads=threads, cc=cc)
-    kind = None if _is_tuned_network(path) else _library_in(path, tuple(_KINDS))["kind"]
+        kind = "opencl" if _answer_of(path).source == "opencl" else "library"
+    else:
+        kind = "" if _is_tuned_network(path) else _library_in(path, tuple(_KINDS))["kind"]
     if kind == "opencl":
         from .opencl import OpenclKernel
         return OpenclKernel(path, function, device=device)

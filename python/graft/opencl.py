@@ -3,13 +3,14 @@ and libOpenCL.so.1; nothing of graft but the library's files."""
 
 import ctypes
 import os
-from typing import Any, Dict, List, Optional, Tuple
+import weakref
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from ._graft import Failure, Mistake
-from .kernel import Parameter, _array_of, _by_name, _library_in, _parameter_of, _path, _PathLike
+from ._graft import Answer, Failure, Mistake, answer_of as _answer_of, compile as _compile
+from .kernel import Parameter, _array_of, _by_name, _folder_of, _library_in, _parameter_of, _path, _PathLike
 
 _Array = npt.NDArray[Any]
 _Handle = ctypes.c_void_p
@@ -37,6 +38,11 @@ class _Driver:
             raise Failure(f"{name} gives {error.value}")
         return _Handle(handle)
 
+    def release(self, made: List[Tuple[str, _Handle]]) -> None:
+        while made:
+            kind, handle = made.pop()
+            getattr(self._library, "clRelease" + kind)(handle)
+
     def devices(self) -> List[int]:
         count, found = ctypes.c_uint(0), []
         self._library.clGetPlatformIDs(0, None, ctypes.byref(count))
@@ -61,29 +67,38 @@ class _Driver:
 class OpenclKernel:
     """One function of a library of OpenCL (graft compile, of a run on a platform opencl:N), called on numpy arrays.
 
-    folder: the library's. function: its name, where there are several. device: its number among this host's. A call
-    takes the inputs and constants in the order of `parameters`, or by name, as arrays of the very shape and dtype, and
-    returns the output (a tuple where there are several) when the device has computed it. It copies all arrays to the
-    device and prepares constants: programs that keep them there call the library from C.
+    source: an Answer, the folder of its run, or that of a library. function: its name, where there are several. device:
+    its number among this host's. A call takes the inputs and constants in the order of `parameters`, or by name, as
+    arrays of the very shape and dtype, and returns the output (a tuple where there are several) when the device has
+    computed it. It copies all arrays to the device and prepares constants: programs that keep them there call the
+    library from C.
     """
 
-    def __init__(self, folder: _PathLike, function: Optional[str] = None, *, device: int = 0) -> None:
-        path = _path("folder", folder)
-        library = _library_in(path, ("opencl",))
-        functions = {each["name"]: each for each in library["functions"]}
-        if function is None and len(functions) == 1:
-            function = next(iter(functions))
-        if function not in functions:
-            raise Mistake(f"{path}: {'no function ' + repr(function) if function else 'several functions'}, "
-                          f"give one of {', '.join(functions)}")
-        self._is = functions[function]
-        with open(os.path.join(path, self._is["source"]), encoding="utf-8") as file:
-            self._source = file.read()
+    def __init__(self, source: Union[Answer, _PathLike], function: Optional[str] = None, *, device: int = 0) -> None:
+        if not isinstance(source, Answer):
+            shown = _path("source", source)
+            is_run = os.path.isfile(os.path.join(shown, "run.json"))
+            files = _compile([_answer_of(source)]).files if is_run else shown
+        else:
+            shown, files = source.workload, _compile([source]).files
+        with _folder_of(files) as folder:
+            library = _library_in(folder, ("opencl",), shown)
+            functions = {each["name"]: each for each in library["functions"]}
+            if function is None and len(functions) == 1:
+                function = next(iter(functions))
+            if function not in functions:
+                raise Mistake(f"{shown}: {'no function ' + repr(function) if function else 'several functions'}, "
+                              f"give one of {', '.join(functions)}")
+            self._is = functions[function]
+            with open(os.path.join(folder, self._is["source"]), encoding="utf-8") as file:
+                self._source = file.read()
         self._all = tuple(_parameter_of(each, each["role"], 1) for each in self._is["tensors"])
         self._driver = _Driver()
         devices = self._driver.devices()
         if not 0 <= device < len(devices):
             raise Mistake(f"device: there is no device {device}, this host has {len(devices)}")
+        self._made: List[Tuple[str, _Handle]] = []  # what is released with this
+        weakref.finalize(self, self._driver.release, self._made)
         self._build(_Handle(devices[device]))
 
     @property
@@ -92,16 +107,25 @@ class OpenclKernel:
         return str(self._is["name"])
 
     @property
+    def workload(self) -> str:
+        """Its canonical text."""
+        return str(self._is["workload"])
+
+    @property
     def parameters(self) -> Tuple[Parameter, ...]:
         """What a call takes and returns, in the order of the workload."""
         return self._all
 
+    def _new(self, kind: str, name: str, *arguments: Any) -> _Handle:
+        self._made.append((kind, self._driver.made(name, *arguments)))
+        return self._made[-1][1]
+
     def _build(self, device: _Handle) -> None:
         driver = self._driver
-        self._context = driver.made("clCreateContext", None, 1, ctypes.byref(device), None, None)
-        self._queue = driver.made("clCreateCommandQueue", self._context, device, ctypes.c_uint64(0))
+        self._context = self._new("Context", "clCreateContext", None, 1, ctypes.byref(device), None, None)
+        self._queue = self._new("CommandQueue", "clCreateCommandQueue", self._context, device, ctypes.c_uint64(0))
         text = ctypes.c_char_p(self._source.encode())
-        program = driver.made("clCreateProgramWithSource", self._context, 1, ctypes.byref(text), None)
+        program = self._new("Program", "clCreateProgramWithSource", self._context, 1, ctypes.byref(text), None)
         try:
             driver.call("clBuildProgram", program, 1, ctypes.byref(device), b"-cl-mad-enable", None, None)
         except Failure:
@@ -116,7 +140,7 @@ class OpenclKernel:
                 self._memory[int(words[2])] = self._buffer(int(words[3]))
             elif line.startswith("// launch "):
                 groups, items = [int(each) for each in words[4:7]], [int(each) for each in words[7:10]]
-                kernel = driver.made("clCreateKernel", program, words[3].encode())
+                kernel = self._new("Kernel", "clCreateKernel", program, words[3].encode())
                 for position, number in enumerate(words[10:]):
                     driver.call("clSetKernelArg", kernel, position, ctypes.c_size_t(ctypes.sizeof(_Handle)),
                                 ctypes.byref(self._memory[int(number)]))
@@ -126,7 +150,7 @@ class OpenclKernel:
                 break
 
     def _buffer(self, size: int) -> _Handle:
-        return self._driver.made("clCreateBuffer", self._context, ctypes.c_uint64(1), ctypes.c_size_t(size), None)
+        return self._new("MemObject", "clCreateBuffer", self._context, ctypes.c_uint64(1), ctypes.c_size_t(size), None)
 
     def _enqueue(self, body: str) -> None:
         for of, kernel, sizes, items in self._launches:
@@ -153,3 +177,6 @@ class OpenclKernel:
                 results.append(np.empty(each.shape, each._stored))
                 self._copy("clEnqueueReadBuffer", number, results[-1])
         return results[0] if len(results) == 1 else tuple(results)
+
+    def __repr__(self) -> str:
+        return f"<graft.OpenclKernel {self.name}: {self.workload}>"
