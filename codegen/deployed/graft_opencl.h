@@ -69,28 +69,29 @@ static inline cl_int graft_opencl_add(graft_opencl* made, const char* line) {
   return error;
 }
 
-/* Builds a source for a device of the context, with the memory that it needs. After an error *made holds the log alone
- * (NULL: no memory for it), and is to be released as well. */
-static inline cl_int graft_opencl_create(cl_context context, cl_device_id device, const char* source,
+/* Builds a source, by its lines, for a device of the context, with the memory that it needs. After an error *made holds
+ * the log alone (NULL: no memory for it), and is to be released as well. */
+static inline cl_int graft_opencl_create(cl_context context, cl_device_id device, const char** lines, size_t count,
                                          graft_opencl** made) {
   cl_int error;
+  size_t i;
   *made = (graft_opencl*)calloc(1, sizeof(graft_opencl));
   if (*made == NULL) return CL_OUT_OF_HOST_MEMORY;
-  (*made)->program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
+  (*made)->program = clCreateProgramWithSource(context, (cl_uint)count, lines, NULL, &error);
   if (error == CL_SUCCESS) error = clBuildProgram((*made)->program, 1, &device, "-cl-mad-enable", NULL, NULL);
   if (error != CL_SUCCESS) {
     if ((*made)->program != NULL)
       clGetProgramBuildInfo((*made)->program, device, CL_PROGRAM_BUILD_LOG, sizeof (*made)->log - 1, (*made)->log, NULL);
     return error;
   }
-  for (; error == CL_SUCCESS && strncmp(source, "// ", 3) == 0; source = strchr(source, '\n') + 1) {
-    if (strncmp(source, "// buffer ", 10) == 0) {
+  for (i = 0; i < count && error == CL_SUCCESS && strncmp(lines[i], "// ", 3) == 0; ++i) {
+    if (strncmp(lines[i], "// buffer ", 10) == 0) {
       char* end;
-      const long number = strtol(source + 10, &end, 10);
+      const long number = strtol(lines[i] + 10, &end, 10);
       if (number < 0 || number >= GRAFT_OPENCL_BUFFERS) return CL_INVALID_VALUE;
       (*made)->temporaries[number] = clCreateBuffer(context, CL_MEM_READ_WRITE, strtoul(end, NULL, 10), NULL, &error);
-    } else if (strncmp(source, "// launch ", 10) == 0) {
-      error = graft_opencl_add(*made, source + 10);
+    } else if (strncmp(lines[i], "// launch ", 10) == 0) {
+      error = graft_opencl_add(*made, lines[i] + 10);
     }
   }
   return error;

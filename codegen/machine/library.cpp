@@ -54,6 +54,8 @@ void check_platforms(const Library& library) {
                                                     first.target.triple));
 }
 
+}  // namespace
+
 void check(const Library& library) {
   assert(!library.functions.empty() && !library.platforms.empty());
   check_platforms(library);
@@ -84,6 +86,8 @@ void check(const Interface& interface) {
       throw base::UserError("function name", fmt::format("'{}' is what two functions need; choose another", name));
   }
 }
+
+namespace {
 
 using Kind = Interface::Argument::Kind;
 

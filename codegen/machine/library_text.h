@@ -32,6 +32,10 @@ struct SequenceInterface {
   bool weights_are_in_code() const { return weights_bytes > 0 && weights_file.empty(); }
 };
 
+// UserError for what library_files (library.h) refuses of a library and of its names.
+void check(const Library& library);
+void check(const Interface& interface);
+
 // LLVM's text of the block `shapeN`: goes on at `foundN` if the arguments %e0, %e1, ... compare with these extents so
 // ("eq": are equal to them, "sle": are at most them), else at `shapeN+1`.
 std::string shape_branch_text(std::size_t number, const std::vector<std::int64_t>& extents, const std::string& how);

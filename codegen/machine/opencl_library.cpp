@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "base/text.h"
 #include "codegen/expression/reference.h"
+#include "codegen/machine/c_names.h"
 #include "codegen/machine/interface.h"
 #include "codegen/machine/library_text.h"
 
@@ -75,24 +78,27 @@ struct Kernel {
   std::string declarations() const {
     std::string text = fmt::format("\n/* {}\n", interface.workload);
     for (const Interface::Tensor& tensor : interface.tensors)
-      text +=
-          fmt::format(" * {}: {} [{}], {} bytes{}\n", tensor.argument, name_of(tensor.dtype),
-                      fmt::join(tensor.stored, ","), tensor.bytes(), tensor.role == Role::output ? ", written" : "");
+      text += fmt::format(" * {}: {} [{}], {} bytes{}{}\n", tensor.argument, name_of(tensor.dtype),
+                          fmt::join(tensor.stored, ","), tensor.bytes(), tensor.role == Role::output ? ", written" : "",
+                          tensor.only_prepared ? ", for its preparation alone (else NULL)" : "");
     text += " */\n" + create_prototype(symbol()) + ";\n";
     if (prepares()) text += prototype(interface, symbol() + "_prepare", true) + ";\n";
     return text + prototype(interface, symbol(), false) + ";\n";
   }
 
   std::string definitions() const {
-    std::string text = fmt::format("\nstatic const char {}_source[] =\n", symbol());
-    for (const std::string_view line : base::split(code().bytes, '\n')) {
+    // By lines: compilers limit the length of one string.
+    std::string text = fmt::format("\nstatic const char* {}_source[] = {{\n", symbol());
+    for (const std::string_view line : base::split(base::trim(code().bytes), '\n')) {
       text += "    \"";
       for (const char c : line) text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-      text += "\\n\"\n";
+      text += "\\n\",\n";
     }
-    text.back() = ';';
-    text += fmt::format("\n\n{} {{\n  return graft_opencl_create(context, device, {}_source, made);\n}}\n",
-                        create_prototype(symbol()), symbol());
+    text += fmt::format(
+        "}};\n\n{0} {{\n  return graft_opencl_create(context, device, {1}_source, sizeof {1}_source / sizeof "
+        "*{1}_source, "
+        "made);\n}}\n",
+        create_prototype(symbol()), symbol());
     if (prepares()) text += definition(symbol() + "_prepare", true);
     return text + definition(symbol(), false);
   }
@@ -177,18 +183,18 @@ static void require(cl_int error, const char* what) {
 }
 
 /* -64 to 63, by element and operand. */
-static int drawn(uint32_t operand, size_t element) {
+static inline int drawn(uint32_t operand, size_t element) {
   return (int)(((uint32_t)element * 2654435761u + operand * 40503u) >> 25) - 64;
 }
 
-static uint16_t half_of(int number) { /* of number / 64 */
+static inline uint16_t half_of(int number) { /* of number / 64 */
   int exponent = 9, bits = number < 0 ? -number : number;
   if (number == 0) return 0;
   for (; bits < 1024; --exponent) bits *= 2;
   return (uint16_t)((number < 0 ? 0x8000 : 0) | (exponent + 10) << 10 | (bits & 1023));
 }
 
-static double from_half(uint16_t bits) {
+static inline double from_half(uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const double size = exponent == 31  ? (bits & 1023 ? NAN : INFINITY)
                       : exponent == 0 ? ldexp(bits & 1023, -24)
@@ -196,14 +202,14 @@ static double from_half(uint16_t bits) {
   return bits & 0x8000 ? -size : size;
 }
 
-static uint16_t bfloat_of(int number) {
+static inline uint16_t bfloat_of(int number) {
   const float value = (float)number / 64;
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return (uint16_t)(bits >> 16);
 }
 
-static double from_bfloat(uint16_t stored) {
+static inline double from_bfloat(uint16_t stored) {
   const uint32_t bits = (uint32_t)stored << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
@@ -220,7 +226,7 @@ static cl_mem memory_of(size_t bytes, void* values) {
 
 static double now(void) {
   struct timespec time;
-  timespec_get(&time, TIME_UTC);
+  timespec_get(&time, TIME_UTC); /* of C11 */
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -285,7 +291,10 @@ std::string samples_text(const std::string& name, const Reference& reference, st
   const auto elements = std::int64_t(reference.tensors[t].size());
   const std::int64_t step = std::max<std::int64_t>(1, elements / most_samples);
   std::int64_t count = 0;
-  for (std::int64_t i = 0; i < elements; i += step) {
+  for (std::int64_t part = 0; part < elements; part += step) {
+    // Anywhere in its part, so that samples are not all of one column.
+    const std::int64_t offset = std::uint32_t(part / step) * 2654435761u % std::uint64_t(step);
+    const std::int64_t i = std::min(part + offset, elements - 1);
     const double expected = reference.tensors[t][std::size_t(i)], size = reference.magnitude[t][std::size_t(i)];
     if (!std::isfinite(expected) || !std::isfinite(size)) continue;
     text += fmt::format("    {{{}, {:.17g}, {:.3g}}},\n", i, expected,
@@ -320,7 +329,7 @@ std::string check_text(const Kernel& kernel) {
     body += fmt::format("  cl_mem {};\n", own);
     if (tensor.role == Role::constant) constants += ", " + own;
     if (tensor.role != Role::output) continue;
-    const std::string list = fmt::format("{}_{}", kernel.interface.name, tensor.argument);
+    const std::string list = fmt::format("samples_{}_{}", kernel.interface.name, tensor.argument);
     const std::string text = samples_text(list, expected, t, tensor.dtype, kernel.code().signature.amplification);
     samples += text;
     if (text.empty()) continue;
@@ -386,10 +395,31 @@ std::string check_program(const Interface& interface, const std::vector<Kernel>&
          "  clReleaseCommandQueue(queue);\n  clReleaseContext(context);\n  return right ? 0 : 1;\n}\n";
 }
 
+// Arguments that would hide what functions here have themselves get other names. UserError for functions of one name.
+void rename(Interface& interface) {
+  std::set<std::string> functions;
+  for (Interface::Function& function : interface.functions) {
+    for (const char* const end : {"", "_create", "_prepare"})
+      if (!functions.insert(function.run.symbol + end).second)
+        throw base::UserError("function name", fmt::format("'{}{}' is what two functions need; choose another",
+                                                           function.run.symbol, end));
+    CNames names;
+    for (const char* const own : {"kernel", "queue", "all", "graft_opencl"}) names.reserve(own);
+    for (Interface::Tensor& tensor : function.tensors) {
+      const bool is_of_opencl = tensor.argument.starts_with("cl") || tensor.argument.starts_with("CL");
+      if (is_of_opencl) names.reserve(tensor.argument);
+      tensor.argument = names.take(tensor.argument);
+    }
+  }
+}
+
 }  // namespace
 
 std::map<std::string, std::string> opencl_library_files(const Library& library) {
-  const Interface interface = interface_of(library);
+  check(library);
+  Interface interface = interface_of(library);
+  check(interface);
+  rename(interface);
   std::vector<Kernel> kernels;
   for (std::size_t f = 0; f < library.functions.size(); ++f)
     kernels.push_back({interface.functions[f], library.functions[f]});
