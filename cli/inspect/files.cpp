@@ -35,6 +35,22 @@ void print_quality(const datasets::Dataset& dataset, Output& out) {
   out.table(table);
 }
 
+// What it wrote for kernels of OpenCL, which have one variant each.
+int inspect_opencl(const base::Document& library, const InspectFlags& flags, Session& session) {
+  const base::Document::List& functions = library.at("functions").as_list();
+  session.output.line(fmt::format("{}: library {} of {} of OpenCL for {}, made by graft {}\n", flags.what,
+                                  library.at("name").as_string(), base::counted(functions.size(), "function"),
+                                  library.at("platform").as_string(), library.at("graft").as_string()));
+  Table table({"function", "workload", "source", "time", "results"});
+  for (const base::Document& function : functions)
+    table.row({function.at("name").as_string(), function.at("workload").as_string(), function.at("source").as_string(),
+               seconds_text(function.at("seconds").as_number()),
+               fmt::format("right ({})", function.at("check").as_string())});
+  session.output.table(table);
+  session.output.json().set("kind", "opencl").set("library", library);
+  return done;
+}
+
 // What graft compile wrote next to a library (docs/reference/library-json.md).
 int inspect_library(const base::Document& library, const InspectFlags& flags, Session& session) {
   Output& out = session.output;
@@ -162,6 +178,7 @@ int inspect_result(const InspectFlags& flags, Session& session) {
     throw base::UserError(flags.what, "JSON, but no result of graft (key 'schema' is missing)");
   const std::string of = kind_of(document);
   if (of == "library") return inspect_library(document, flags, session);
+  if (of == "opencl") return inspect_opencl(document, flags, session);
   const bool evaluation = of == "evaluate";
   const std::string kind = evaluation ? "evaluation" : of.starts_with("compare") ? "comparison" : "result";
   session.output.line(fmt::format("{}: {}{}{}; graft report makes a page of it\n", flags.what, kind,
