@@ -78,7 +78,7 @@ static inline cl_int graft_opencl_create(cl_context context, cl_device_id device
   *made = (graft_opencl*)calloc(1, sizeof(graft_opencl));
   if (*made == NULL) return CL_OUT_OF_HOST_MEMORY;
   (*made)->program = clCreateProgramWithSource(context, (cl_uint)count, lines, NULL, &error);
-  if (error == CL_SUCCESS) error = clBuildProgram((*made)->program, 1, &device, "-cl-mad-enable", NULL, NULL);
+  if (error == CL_SUCCESS) error = clBuildProgram((*made)->program, 1, &device, "-cl-mad-enable -w", NULL, NULL);
   if (error != CL_SUCCESS) {
     if ((*made)->program != NULL)
       clGetProgramBuildInfo((*made)->program, device, CL_PROGRAM_BUILD_LOG, sizeof (*made)->log - 1, (*made)->log, NULL);

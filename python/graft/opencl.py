@@ -127,7 +127,7 @@ class OpenclKernel:
         text = ctypes.c_char_p(self._source.encode())
         program = self._new("Program", "clCreateProgramWithSource", self._context, 1, ctypes.byref(text), None)
         try:
-            driver.call("clBuildProgram", program, 1, ctypes.byref(device), b"-cl-mad-enable", None, None)
+            driver.call("clBuildProgram", program, 1, ctypes.byref(device), b"-cl-mad-enable -w", None, None)
         except Failure:
             raise Failure(f"{self.name}: the driver cannot build it: {driver.log(program, device)}") from None
         self._memory: Dict[int, _Handle] = {
