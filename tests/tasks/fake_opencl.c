@@ -9,7 +9,7 @@
 
 typedef void* Handle;
 
-static int is_struck, finishes;  // of the latest program
+static int is_struck;  // of the latest program
 
 static int is(const char* what) {
   const char* const wanted = getenv("GRAFT_FAKE_OPENCL");
@@ -53,7 +53,6 @@ Handle clCreateBuffer(Handle context, uint64_t flags, size_t bytes, void* from, 
 Handle clCreateProgramWithSource(Handle context, uint32_t count, const char** texts, const size_t* sizes, int* error) {
   (void)count, (void)sizes;
   is_struck = strstr(texts[0], "vload4") != NULL;
-  finishes = 0;
   *error = 0;
   return context;
 }
@@ -91,12 +90,12 @@ int clEnqueueWriteBuffer(Handle queue, Handle buffer, uint32_t waits_for_it, siz
 int clEnqueueReadBuffer(Handle queue, Handle buffer, uint32_t waits_for_it, size_t offset, size_t bytes, void* to,
                         uint32_t waits, const Handle* events, Handle* event) {
   (void)queue, (void)waits_for_it, (void)offset, (void)waits, (void)events, (void)event;
+  while (is("hang")) sleep(1000);
   memcpy(to, buffer, bytes);
   return 0;
 }
 int clFinish(Handle queue) {
   (void)queue;
-  while (++finishes > 1 && is("hang")) sleep(1000);  // the first time it may be compiled
   return 0;
 }
 int clReleaseMemObject(Handle memory) {
