@@ -129,6 +129,21 @@ std::string source(const Interface& interface, const std::vector<Kernel>& kernel
   return text;
 }
 
+std::string cmake_text(const std::string& name) {
+  return fmt::format(
+      "# find_package({0} CONFIG PATHS this folder) gives the target {0}::{0}, which adds {0}.c to a program in C.\n"
+      "if(NOT TARGET {0}::{0})\n"
+      "  include(CMakeFindDependencyMacro)\n"
+      "  find_dependency(OpenCL)\n"
+      "  add_library({0}::{0} INTERFACE IMPORTED)\n"
+      "  set_target_properties({0}::{0} PROPERTIES\n"
+      "    INTERFACE_SOURCES \"${{CMAKE_CURRENT_LIST_DIR}}/{0}.c\"\n"
+      "    INTERFACE_INCLUDE_DIRECTORIES \"${{CMAKE_CURRENT_LIST_DIR}}\"\n"
+      "    INTERFACE_LINK_LIBRARIES OpenCL::OpenCL)\n"
+      "endif()\n",
+      name);
+}
+
 base::Document document(const Interface& interface, const std::vector<Kernel>& kernels) {
   base::Document functions = base::Document::list();
   for (const Kernel& kernel : kernels) {
@@ -304,9 +319,8 @@ std::string samples_text(const std::string& name, const Reference& reference, st
   return count > 0 ? text + "};\n" : "";
 }
 
-// Checks and times one function.
-std::string check_text(const Kernel& kernel) {
-  const Computation computation = kernel.function.workload.computation();
+// The results for the inputs that the program makes, too.
+Reference expected_of(const Computation& computation) {
   std::vector<Elements> operands(computation.tensors.size());
   for (std::size_t t = 0; t < operands.size(); ++t) {
     const Tensor& tensor = computation.tensors[t];
@@ -316,46 +330,55 @@ std::string check_text(const Kernel& kernel) {
       values[i] = input_of(tensor.dtype, std::int64_t(t), std::int64_t(i));
     operands[t] = std::move(values);
   }
-  const Reference expected = reference(computation, std::move(operands));
+  return reference(computation, std::move(operands));
+}
+
+// Makes the memory of tensor t of the computation.
+std::string fill_text(const Interface::Tensor& tensor, std::size_t t, std::int64_t elements) {
+  std::string text =
+      fmt::format("  {{\n    {0}* values = ({0}*)calloc({1}, sizeof({0}));\n", c_type(tensor.dtype), elements);
+  if (tensor.role != Role::output)
+    text += fmt::format(
+        "    size_t i;\n    for (i = 0; i < {}; ++i) {{\n      const int number = drawn({}, i);\n"
+        "      values[i] = {};\n    }}\n",
+        elements, t, stored_text(tensor.dtype));
+  return text +
+         fmt::format("    m_{} = memory_of({}, values);\n  }}\n", tensor.argument, elements * bytes_of(tensor.dtype));
+}
+
+// Compares an output with the samples of that name.
+std::string compare_text(const Kernel& kernel, const Interface::Tensor& tensor, const std::string& samples,
+                         std::int64_t elements) {
+  return fmt::format(
+      "  {{\n    {0}* values = ({0}*)malloc({1});\n    size_t i;\n"
+      "    require(clEnqueueReadBuffer(queue, m_{2}, CL_TRUE, 0, {1}, values, 0, NULL, NULL), "
+      "\"clEnqueueReadBuffer\");\n"
+      "    for (i = 0; i < sizeof {3} / sizeof {3}[0]; ++i) {{\n      const Sample* sample = {3} + i;\n"
+      "      right &= is_right(\"{4}.{2}\", sample, {5});\n    }}\n    free(values);\n  }}\n",
+      c_type(tensor.dtype), elements * bytes_of(tensor.dtype), tensor.argument, samples, kernel.interface.name,
+      number_text(tensor.dtype));
+}
+
+// Checks and times one function.
+std::string check_text(const Kernel& kernel) {
+  const Computation computation = kernel.function.workload.computation();
+  const Reference expected = expected_of(computation);
   std::string samples, body = fmt::format("\nstatic int check_{}(cl_device_id device) {{\n", kernel.interface.name);
-  std::string arguments, constants, compare;
+  std::string arguments, constants, fill, compare;
   std::size_t next = 0;
   for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
     if (computation.tensors[t].role == Role::temporary) continue;
     const Interface::Tensor& tensor = kernel.interface.tensors[next++];
-    const std::string type(c_type(tensor.dtype)), own = "m_" + tensor.argument;
     const std::int64_t elements = computation.tensors[t].elements();
-    arguments += ", " + own;
-    body += fmt::format("  cl_mem {};\n", own);
-    if (tensor.role == Role::constant) constants += ", " + own;
+    arguments += ", m_" + tensor.argument;
+    body += fmt::format("  cl_mem m_{};\n", tensor.argument);
+    fill += fill_text(tensor, t, elements);
+    if (tensor.role == Role::constant) constants += ", m_" + tensor.argument;
     if (tensor.role != Role::output) continue;
     const std::string list = fmt::format("samples_{}_{}", kernel.interface.name, tensor.argument);
     const std::string text = samples_text(list, expected, t, tensor.dtype, kernel.code().signature.amplification);
     samples += text;
-    if (text.empty()) continue;
-    compare += fmt::format(
-        "  {{\n    {0}* values = ({0}*)malloc({1});\n    size_t i;\n"
-        "    require(clEnqueueReadBuffer(queue, {2}, CL_TRUE, 0, {1}, values, 0, NULL, NULL), "
-        "\"clEnqueueReadBuffer\");\n"
-        "    for (i = 0; i < sizeof {3} / sizeof {3}[0]; ++i) {{\n      const Sample* sample = {3} + i;\n"
-        "      right &= is_right(\"{4}\", sample, {5});\n    }}\n    free(values);\n  }}\n",
-        type, elements * bytes_of(tensor.dtype), own, list, kernel.interface.name + "." + tensor.argument,
-        number_text(tensor.dtype));
-  }
-  next = 0;
-  std::string fill;
-  for (std::size_t t = 0; t < computation.tensors.size(); ++t) {
-    if (computation.tensors[t].role == Role::temporary) continue;
-    const Interface::Tensor& tensor = kernel.interface.tensors[next++];
-    const std::int64_t elements = computation.tensors[t].elements();
-    fill += fmt::format("  {{\n    {0}* values = ({0}*)calloc({1}, sizeof({0}));\n", c_type(tensor.dtype), elements);
-    if (tensor.role != Role::output)
-      fill += fmt::format(
-          "    size_t i;\n    for (i = 0; i < {}; ++i) {{\n      const int number = drawn({}, i);\n"
-          "      values[i] = {};\n    }}\n",
-          elements, t, stored_text(tensor.dtype));
-    fill +=
-        fmt::format("    m_{} = memory_of({}, values);\n  }}\n", tensor.argument, elements * bytes_of(tensor.dtype));
+    if (!text.empty()) compare += compare_text(kernel, tensor, list, elements);
   }
   body += "  graft_opencl* kernel;\n  double best = 1e30;\n  int right = 1, i;\n" + fill;
   body += fmt::format(
@@ -428,6 +451,7 @@ std::map<std::string, std::string> opencl_library_files(const Library& library) 
   files[interface.name + ".c"] = source(interface, kernels);
   files[interface.name + ".json"] = document(interface, kernels).to_json() + "\n";
   files[interface.name + "_check.c"] = check_program(interface, kernels);
+  files[interface.name + "Config.cmake"] = cmake_text(interface.name);
   files["graft_opencl.h"] = opencl_header_text();
   for (const Kernel& kernel : kernels) files[kernel.symbol() + ".cl"] = kernel.code().bytes;
   return files;

@@ -17,10 +17,10 @@
 
 namespace graft::codegen {
 
-// File names and contents: NAME.h, NAME.c, NAME_FUNCTION.cl, NAME.json, NAME_check.c and graft_opencl.h. The library is
-// of one platform and of code in CodeForm::opencl, one variant a function, whose constants are passed. NAME_check.c has
-// inputs by a formula, and of each output a sample of what the workload's definition makes of them. UserError for names
-// as library_files.
+// File names and contents: NAME.h, NAME.c, NAME_FUNCTION.cl, NAME.json, NAMEConfig.cmake, NAME_check.c and
+// graft_opencl.h. The library is of one platform and of code in CodeForm::opencl, one variant a function, whose
+// constants are passed. NAME_check.c has inputs by a formula, and of each output a sample of what the workload's
+// definition makes of them. UserError for names as library_files.
 std::map<std::string, std::string> opencl_library_files(const Library& library);
 
 }  // namespace graft::codegen

@@ -112,6 +112,26 @@ TEST_F(OpenclLibrary, NamesMayMeanSomethingElseInC) {
   }
 }
 
+TEST_F(OpenclLibrary, IsFoundByCMake) {
+  json_of({"compile", tuned(small, "a"), "--out", (folder / "lib-gpu").string()});
+  base::replace_file(folder / "main.c",
+                     "#include \"gpu.h\"\nint main(void) { return gpu_matmul_m24_n32_k16_create == 0; }\n");
+  base::replace_file(
+      folder / "CMakeLists.txt",
+      "cmake_minimum_required(VERSION 3.16)\nproject(user LANGUAGES C)\nfind_package(gpu CONFIG REQUIRED)\n"
+      "add_executable(user main.c)\ntarget_link_libraries(user PRIVATE gpu::gpu)\n");
+  const std::string build = (folder / "build").string();
+  std::vector<std::string> configure = {"cmake", "-S",  folder.path().string(),
+                                        "-B",    build, "-Dgpu_DIR=" + (folder / "lib-gpu").string()};
+  const auto run = [](const std::vector<std::string>& arguments) {
+    return base::run_process(arguments, std::chrono::minutes(1));
+  };
+  if (run(configure).exit_code != 0) GTEST_SKIP() << "CMake does not find OpenCL (ocl-icd-opencl-dev)";
+  const base::Finished made = run({"cmake", "--build", build});
+  EXPECT_EQ(made.exit_code, 0) << made.out << made.err;
+  EXPECT_EQ(run({build + "/user"}).exit_code, 0);
+}
+
 TEST_F(OpenclLibrary, SaysWhatItHas) {
   const std::string interface = (folder / "lib/lib.json").string();
   json_of({"compile", tuned(small, "a"), "--out", (folder / "lib").string(), "--name", "lib"});
@@ -147,7 +167,8 @@ TEST_F(OpenclLibrary, RefusesWhatItCannotBe) {
     EXPECT_NE(refused({run, "--format", format}).find("kernels of OpenCL are a library"), std::string::npos) << format;
   EXPECT_NE(refused({run, "--variants", "2"}).find("one variant"), std::string::npos);
   write_npz(folder / "weights.npz", {{"matmul_m24_n32_k16/B.npy", npy({16, 32}, std::vector<float>(512, 1))}});
-  EXPECT_NE(refused({run, "--constants", (folder / "weights.npz").string()}).find("constants"), std::string::npos);
+  EXPECT_NE(refused({run, "--constants", (folder / "weights.npz").string()}).find("are passed their constants"),
+            std::string::npos);
   const std::string native = (folder / "native").string();
   json_of(quick({"tune", other, "--platform", "native:v2", "--model", "random", "--explorer", "random", "--trials", "2",
                  "--rebuild", "0", "--out", native}));
