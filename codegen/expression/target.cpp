@@ -49,7 +49,10 @@ Target target_from(const base::Document& document) {
   target.cpu = text("cpu");
   if (const base::Document* features = document.find("features")) target.features = features->as_string();
   target.vector_bits = number(document.at("vector_bits"), "vector_bits", vector_bits_bounds);
-  target.vector_registers = number(document.at("vector_registers"), "vector_registers", registers_bounds);
+  // GPUs that only their records describe leave them open.
+  const Bounds registers{document.find("group_items") != nullptr ? 0 : registers_bounds.least,
+                         registers_bounds.greatest};
+  target.vector_registers = number(document.at("vector_registers"), "vector_registers", registers);
   target.cores = optional_number(document, "cores", cores_bounds).value_or(1);
   target.threads = optional_number(document, "threads", {1, target.cores}).value_or(1);
   if (const base::Document* const nan = document.find("nan")) {

@@ -218,13 +218,6 @@ class Analyst {
   }
 
   std::optional<base::Reason> check_nest(const Launch& launch, const ItemNest& nest) const {
-    for (std::size_t d = 0; d < group_dimensions; ++d) {
-      const auto loops = std::count_if(nest.threads.begin(), nest.threads.end(), [&](int loop) {
-        return dimension_of(program_.loops[std::size_t(loop)].kind) == int(d);
-      });
-      if (nest.iterations[d] > launch.items[d] && loops > 1)
-        return base::Reason{"group: several loops of one kind have more iterations than there are work-items"};
-    }
     for (const auto& [b, use] : uses_in(program_, body_, nest.begin, nest.end)) {
       if (buffer(b).scope == Scope::registers) {
         const bool elsewhere = std::any_of(launch.nests.begin(), launch.nests.end(), [&](const ItemNest& other) {
@@ -309,7 +302,8 @@ bool is_static(const LoopProgram& program, const Uses& uses) {
     return access->gathered.empty() && std::all_of(access->index.begin(), access->index.end(), [&](const Affine& form) {
              return std::all_of(form.terms.begin(), form.terms.end(), [&](const Term& term) {
                const LoopKind kind = program.loops[std::size_t(term.variable)].kind;
-               return kind == LoopKind::unrolled || kind == LoopKind::vector || is_thread(kind);
+               return kind == LoopKind::unrolled || kind == LoopKind::vector || kind == LoopKind::virtual_thread ||
+                      is_thread(kind);
              });
            });
   });

@@ -390,7 +390,7 @@ class Checker {
     for (const Term& term : form.terms) {
       const Loop& loop = program_.loops[std::size_t(term.variable)];
       if (buffer.scope == Scope::registers && loop.kind != LoopKind::unrolled && loop.kind != LoopKind::vector &&
-          !is_thread(loop.kind))
+          !is_thread(loop.kind) && loop.kind != LoopKind::virtual_thread)
         fail(place, fmt::format("register buffer '{}' is indexed by {} loop '{}'; only unrolled, vector and thread "
                                 "loops can",
                                 buffer.name, name_of(loop.kind), loop.name));

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -40,10 +42,24 @@ struct Step {
 
 struct Record {
   std::string key, target;
+  std::vector<std::int64_t> hardware;  // TVM's HardwareParams
   std::vector<Step> steps;
   std::vector<double> seconds;
   std::int64_t error = 0;
 };
+
+std::vector<std::int64_t> read_numbers(JsonReader& reader) {
+  std::vector<std::int64_t> numbers;
+  for (reader.begin_list(); reader.next_item();) {
+    if (reader.at(Kind::number)) {
+      numbers.push_back(reader.integer());
+    } else {
+      reader.skip();
+    }
+    if (numbers.size() > most_numbers) reader.fail("a list of more numbers than any real one");
+  }
+  return numbers;
+}
 
 Step read_step(JsonReader& reader) {
   Step step;
@@ -65,13 +81,7 @@ Step read_step(JsonReader& reader) {
         reader.null();
         break;
       case Kind::list:
-        for (reader.begin_list(); reader.next_item();) {
-          if (reader.at(Kind::number)) {
-            step.list.push_back(reader.integer());
-          } else {
-            reader.skip();
-          }
-        }
+        step.list = read_numbers(reader);
         break;
       case Kind::map:
         reader.fail("a map in a step");
@@ -99,7 +109,12 @@ Record read_record(JsonReader reader) {
       record.key = reader.string();
       expect_item(reader);
       record.target = reader.string();
-      while (reader.next_item()) reader.skip();
+      for (bool is_first = true; reader.next_item(); is_first = false) {
+        if (is_first && reader.at(Kind::list))
+          record.hardware = read_numbers(reader);
+        else
+          reader.skip();
+      }
       expect_item(reader);
       reader.begin_list();
       expect_item(reader);
@@ -215,7 +230,7 @@ codegen::Workload named_workload(const Key& key) {
 
 // --- what of it is one of ours
 
-enum class Role { input, padding, main, writer };
+enum class Role { input, padding, main, writer, copy };
 
 struct Known {
   codegen::Workload workload;
@@ -257,6 +272,20 @@ std::optional<std::pair<std::int64_t, std::int64_t>> window_of(std::int64_t in, 
   return std::nullopt;
 }
 
+// The shapes of the data and of the kernel: two lists, or the numbers N, C, H, W, [K,] R, S, stride and maybe padding.
+std::optional<std::pair<std::vector<std::int64_t>, std::vector<std::int64_t>>> convolution_of(const Key& key,
+                                                                                              bool depthwise) {
+  const std::size_t lists = std::size_t(std::count(key.is_list.begin(), key.is_list.end(), true));
+  if (lists == 2 && key.shapes.size() == 2 && key.shapes[0].size() == 4 && key.shapes[1].size() == 4)
+    return {{key.shapes[0], key.shapes[1]}};
+  const std::size_t least = depthwise ? 7 : 8;
+  if (lists > 0 || key.shapes.size() < least || key.shapes.size() > least + 1) return std::nullopt;
+  std::vector<std::int64_t> all;
+  for (const std::vector<std::int64_t>& number : key.shapes) all.push_back(number.front());
+  if (depthwise) return {{{all[0], all[1], all[2], all[3]}, {all[1], 1, all[4], all[5]}}};
+  return {{{all[0], all[1], all[2], all[3]}, {all[4], all[1], all[5], all[6]}}};
+}
+
 std::optional<Known> known_of(const Key& key, const std::vector<std::int64_t>& extents) {
   const auto is = [&](std::string_view word) { return key.name.find(word) != std::string::npos; };
   const auto shape = [&](std::size_t i, std::size_t dimensions) {
@@ -267,9 +296,10 @@ std::optional<Known> known_of(const Key& key, const std::vector<std::int64_t>& e
   if ((is("mm") || is("matmul")) && key.shapes.size() == 3 && shape(0, 1) && shape(1, 1) && shape(2, 1)) {
     text = fmt::format("matmul(m={},k={},n={})", key.shapes[0][0], key.shapes[1][0], key.shapes[2][0]);
     stages = {Role::input, Role::input, Role::main};
-  } else if ((is("conv2d") || is("depthwise")) && key.shapes.size() == 2 && shape(0, 4) && shape(1, 4) &&
-             extents.size() >= 4) {
-    const std::vector<std::int64_t>&data = key.shapes[0], &kernel = key.shapes[1];
+  } else if ((is("conv2d") || is("depthwise")) && extents.size() >= 4) {
+    const auto shapes = convolution_of(key, is("depthwise"));
+    if (!shapes) return std::nullopt;
+    const auto& [data, kernel] = *shapes;
     const auto window = window_of(data[2], extents[2], kernel[2]);
     if (!window) return std::nullopt;
     const bool depthwise = is("depthwise");
@@ -282,7 +312,7 @@ std::optional<Known> known_of(const Key& key, const std::vector<std::int64_t>& e
     return std::nullopt;
   }
   for (const std::string& word : key.words) {
-    if (word != "float32") return std::nullopt;
+    if (word != "float32" && word != "SAME" && word != "VALID") return std::nullopt;
   }
   try {
     return Known{codegen::parse_workload(text), stages};
@@ -300,8 +330,14 @@ struct Replayed {
 // Follows the loops of the stages through the steps, then writes ours.
 class Replay {
  public:
-  Replay(const Known& known, const codegen::Computation& computation)
-      : stages_(known.stages), computation_(computation) {
+  Replay(const Known& known, const codegen::Computation& computation, bool is_gpu)
+      : stages_(known.stages), computation_(computation), is_gpu_(is_gpu) {
+    // What is padded is read through its padding.
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      const bool is_read = stages_[s] == Role::padding ||
+                           (stages_[s] == Role::input && (s + 1 == stages_.size() || stages_[s + 1] != Role::padding));
+      loads_.push_back(is_read ? reads_++ : -1);
+    }
     for (std::size_t s = 0; s < computation.stages.size(); ++s) {
       (computation.is_reduction(computation.stages[s]) ? main_stage_ : padding_stage_) = int(s);
     }
@@ -312,11 +348,12 @@ class Replay {
   }
 
   Result<Replayed> replayed(const std::vector<Step>& steps) {
+    steps_ = steps;
     for (const Step& step : steps) {
       if (const std::string problem = take(step); !problem.empty())
         return Reason{fmt::format("{}: {}", step.kind, problem)};
     }
-    return written();
+    return is_gpu_ ? written_in_groups() : written();
   }
 
  private:
@@ -327,7 +364,14 @@ class Replay {
     bool operator==(const Ref&) const = default;
     auto operator<=>(const Ref&) const = default;
   };
-  using Group = std::vector<Ref>;  // several once fused
+  static constexpr std::int64_t largest_tile = std::int64_t(1) << 40;  // elements
+  using Group = std::vector<Ref>;                                      // several once fused
+  // Of what the main stage reads, in memory that a group's work-items share.
+  struct Copy {
+    Group around;  // loops of the main stage
+    bool is_fused = false, is_shared_out = false;
+    std::int64_t part = 1, items = 0;  // elements that an item takes at a time; items that share them
+  };
 
   const codegen::Stage& main() const { return computation_.stages[std::size_t(main_stage_)]; }
   const std::string& axis_name(int axis) const { return main().axes[std::size_t(axis)].name; }
@@ -340,8 +384,8 @@ class Replay {
     return stage >= 0 && stage < std::int64_t(stages_.size()) ? stages_[std::size_t(stage)] : Role::input;
   }
   // Null for stages whose loops are not followed.
-  std::vector<Group>* loops_at(std::int64_t stage) {
-    const Role role = role_at(stage);
+  std::vector<Group>* loops_at(std::int64_t stage) { return loops_at(role_at(stage)); }
+  std::vector<Group>* loops_at(Role role) {
     return role == Role::main ? &main_ : role == Role::writer ? &writer_ : nullptr;
   }
 
@@ -350,6 +394,8 @@ class Replay {
     if (step.numbers.empty()) return "a step without a stage";
     const std::int64_t stage = step.numbers[0];
     const Role role = role_at(stage);
+    if (role == Role::copy) return take(step, copies_.at(loads_[std::size_t(stage)]));
+    if (step.kind == "CHR" && is_gpu_) return cache_read(step, role);
     if (step.kind == "CHW") return cache_write(role, stage);
     if (step.kind == "SP") return split(step, role);
     if (step.kind == "FSP") return follow(step, role);
@@ -370,8 +416,69 @@ class Replay {
   std::string cache_write(Role role, std::int64_t stage) {
     if (role != Role::main || has_writer_) return "not of the main stage, or twice";
     stages_.insert(stages_.begin() + stage + 1, Role::writer);
+    loads_.insert(loads_.begin() + stage + 1, -1);
     has_writer_ = true;
     return "";
+  }
+
+  // The main stage reads what it reads of a stage from a copy.
+  std::string cache_read(const Step& step, Role role) {
+    const std::int64_t stage = step.numbers[0];
+    if (role != Role::input && role != Role::padding) return "not of what the main stage reads";
+    if (step.text != "shared") return "into memory that a group does not share";
+    if (step.list.size() != 1 || role_at(step.list.front()) != Role::main) return "for another stage than the main one";
+    const int load = stage >= 0 && stage < std::int64_t(loads_.size()) ? loads_[std::size_t(stage)] : -1;
+    if (load < 0 || load >= int(main().value.loads.size()) || !copies_.try_emplace(load).second)
+      return "not of what the main stage reads, or twice";
+    stages_.insert(stages_.begin() + stage + 1, Role::copy);
+    loads_.insert(loads_.begin() + stage + 1, load);
+    return "";
+  }
+
+  // Work-items share out a copy's elements, in their order and in parts.
+  std::string take(const Step& step, Copy& copy) {
+    if (step.kind == "CA") {
+      if (step.numbers.size() < 3 || role_at(step.numbers[1]) != Role::main) return "of another stage";
+      const std::optional<Group> around = loops_around(main_, step.numbers[2]);
+      if (!around) return "no such loop";
+      copy.around = *around;
+    } else if (step.kind == "FU") {
+      for (std::size_t i = 0; i < step.list.size(); ++i)
+        if (step.list[i] != std::int64_t(i)) return "not of all loops of a copy";
+      copy.is_fused = true;
+    } else if (step.kind == "SP") {
+      if (!copy.is_fused || step.list.size() != 1 || step.list[0] < 1 || step.list[0] > std::int64_t(most_numbers))
+        return "not of a fused copy, or out of range";
+      copy.part = step.list[0];
+    } else if (step.kind == "FFSP") {
+      const std::optional<std::int64_t> items = followed(step);
+      if (!items) return "of no such splits";
+      copy.items = *items;
+    } else if (step.kind == "AN") {
+      enum { vectorize = 2, thread_x = 6 };
+      const bool of_part = step.numbers.size() == 3 && step.numbers[1] == 1;
+      copy.is_shared_out |= of_part && step.numbers[2] == thread_x && copy.items > 0;
+      if (!of_part || (step.numbers[2] != thread_x && step.numbers[2] != vectorize)) return "of a loop of a copy";
+    } else {
+      return "of a copy";
+    }
+    return "";
+  }
+
+  // The product of the lengths of the steps that it follows.
+  std::optional<std::int64_t> followed(const Step& step) const {
+    if (step.numbers.size() < 3 || step.list.empty()) return std::nullopt;
+    std::int64_t product = 1;
+    for (const std::int64_t id : step.list) {
+      if (id < 0 || id >= std::int64_t(steps_.size()) || steps_[std::size_t(id)].kind != "SP") return std::nullopt;
+      const std::vector<std::int64_t>& lengths = steps_[std::size_t(id)].list;
+      const std::int64_t level = step.numbers[2];
+      if (level < 0 || level >= std::int64_t(lengths.size())) return std::nullopt;
+      const std::int64_t length = lengths[std::size_t(level)];
+      if (length < 1 || length > largest_tile / product) return std::nullopt;
+      product *= length;
+    }
+    return product;
   }
 
   std::string split(const Step& step, Role role) {
@@ -440,7 +547,7 @@ class Replay {
     if (step.numbers.size() < 3) return "without a loop";
     const std::int64_t at = step.numbers[1], what = step.numbers[2];
     enum { none, unroll, vectorize, parallel };
-    if (what > parallel) return "GPU threads";
+    if (what > parallel) return is_gpu_ ? bind(role, at, what - parallel - 1) : "GPU threads";
     if (what == none) return "";
     if (role == Role::padding) {
       if (what == parallel && at == 0) padding_parallel_ = std::max<std::int64_t>(padding_fused_, 1);
@@ -461,6 +568,21 @@ class Replay {
     return "";
   }
 
+  // By TVM's numbers, from virtual threads on.
+  std::string bind(Role role, std::int64_t at, std::int64_t kind) {
+    static constexpr std::string_view kinds[] = {"virtual_thread", "block_x", "thread_x", "block_y",
+                                                 "thread_y",       "block_z", "thread_z"};
+    if (kind >= std::int64_t(std::size(kinds))) return "tensor cores";
+    const std::vector<Group>* const loops = loops_at(role);
+    if (loops == nullptr || at < 0 || at >= std::int64_t(loops->size())) return "no such loop";
+    const Group& group = (*loops)[std::size_t(at)];
+    if (std::any_of(group.begin(), group.end(),
+                    [&](const Ref& ref) { return ref.axis >= computation_.spatial_axes(main()); }))
+      return "a reduction across work-items";
+    bound_.push_back({kinds[kind], group});
+    return "";
+  }
+
   std::string pragma(const Step& step, Role role) {
     const std::optional<std::int64_t> steps = unroll_steps_of(step.text);
     if (!steps) return "another pragma";
@@ -468,17 +590,25 @@ class Replay {
     return "";
   }
 
+  // The outermost loops up to the one at a position.
+  static std::optional<Group> loops_around(const std::vector<Group>& loops, std::int64_t at) {
+    if (at < 0 || at >= std::int64_t(loops.size())) return std::nullopt;
+    Group around;
+    for (std::int64_t i = 0; i <= at; ++i) {
+      const Group& group = loops[std::size_t(i)];
+      around.insert(around.end(), group.begin(), group.end());
+    }
+    return around;
+  }
+
   std::string compute_at(const Step& step, Role role) {
     if (step.numbers.size() < 3) return "without a loop";
     const Role target = role_at(step.numbers[1]);
     const std::int64_t at = step.numbers[2];
     const std::vector<Group>* const loops = loops_at(step.numbers[1]);
-    if (loops == nullptr || at < 0 || at >= std::int64_t(loops->size())) return "no such loop";
-    Group outer;
-    for (std::int64_t i = 0; i <= at; ++i) {
-      const Group& group = (*loops)[std::size_t(i)];
-      outer.insert(outer.end(), group.begin(), group.end());
-    }
+    const std::optional<Group> around = loops == nullptr ? std::nullopt : loops_around(*loops, at);
+    if (!around) return "no such loop";
+    Group outer = *around;
     if (role == Role::main && target == Role::writer) {
       for (const Ref& ref : outer) {
         const auto parts = writer_parts_.find(ref.axis);
@@ -504,8 +634,6 @@ class Replay {
     return (extent + inside - 1) / inside;
   }
 
-  static constexpr std::int64_t largest_tile = std::int64_t(1) << 40;
-
   // By level, the outermost first; beyond `largest_tile` they are cut.
   std::vector<std::int64_t> tile_sizes(std::size_t axis) const {
     std::vector<std::int64_t> sizes;
@@ -517,26 +645,31 @@ class Replay {
     return sizes;
   }
 
-  Result<Replayed> written() const {
-    if (has_writer_ && kept_outside_.empty()) return Reason{"a cached result of the whole tensor"};
+  // "" or why there are none.
+  std::string write_tiles(Replayed& out) const {
     // Ansor's rules split all of them: only their extents confirm the assumed workload.
     if (std::any_of(lengths_.begin(), lengths_.end(), [](const auto& each) { return each.empty(); }))
-      return Reason{"axes that are not split"};
+      return "axes that are not split";
+    for (std::size_t axis = 0; axis < lengths_.size(); ++axis) {
+      const std::vector<std::int64_t> sizes = tile_sizes(axis);
+      if (sizes.front() > largest_tile) return "a tile out of range";
+      out.lines += fmt::format("tile {} {}", stage_name(main_stage_), axis_name(int(axis)));
+      for (const std::int64_t each : sizes) {
+        out.lines += fmt::format(" ${}{}", axis_name(int(axis)), out.arguments.size());
+        out.arguments.push_back(each);
+      }
+      out.lines += "\n";
+    }
+    return "";
+  }
+
+  Result<Replayed> written() const {
+    if (has_writer_ && kept_outside_.empty()) return Reason{"a cached result of the whole tensor"};
     Replayed out;
     const std::string name = stage_name(main_stage_);
     const auto line = [&](std::string text) { out.lines += text + "\n"; };
     if (padding_inlined_ && padding_stage_ >= 0) line(fmt::format("absorb {} {}", name, stage_name(padding_stage_)));
-    for (std::size_t axis = 0; axis < lengths_.size(); ++axis) {
-      if (lengths_[axis].empty()) continue;
-      const std::vector<std::int64_t> sizes = tile_sizes(axis);
-      if (sizes.front() > largest_tile) return Reason{"a tile out of range"};
-      std::string text = fmt::format("tile {} {}", name, axis_name(int(axis)));
-      for (const std::int64_t each : sizes) {
-        text += fmt::format(" ${}{}", axis_name(int(axis)), out.arguments.size());
-        out.arguments.push_back(each);
-      }
-      line(std::move(text));
-    }
+    if (const std::string problem = write_tiles(out); !problem.empty()) return Reason{problem};
 
     Group order = kept_outside_;
     for (const Group& group : main_) {
@@ -547,7 +680,7 @@ class Replay {
     line(fmt::format("order {} {}", name, names(order)));
     if (!parallel_.empty()) line(fmt::format("parallel {} {}", name, names(parallel_)));
     if (vector_) line(fmt::format("vector {} {}", name, loop_name(*vector_)));
-    if (const Group unrolled = unrolled_loops(order); !unrolled.empty())
+    if (const Group unrolled = unrolled_loops(order, 1); !unrolled.empty())
       line(fmt::format("unroll {} {}", name, names(unrolled)));
     if (has_writer_) {
       if (kept_outside_.size() >= order.size()) return Reason{"a cached result of nothing"};
@@ -576,9 +709,8 @@ class Replay {
   }
 
   // TVM's UnrollLoop: from the inside out, as long as a body stays within this many steps; vectors are one step.
-  Group unrolled_loops(const Group& order) const {
+  Group unrolled_loops(const Group& order, std::int64_t steps) const {
     Group result;
-    std::int64_t steps = 1;
     bool automatic = unroll_steps_ > 0;
     for (std::size_t i = order.size(); i-- > 0;) {
       const Ref& ref = order[i];
@@ -592,6 +724,131 @@ class Replay {
     return result;
   }
 
+  // --- written for a GPU: a nest is fissioned where a group's work-items wait for each other
+
+  static bool has(const Group& group, const Ref& ref) {
+    return std::find(group.begin(), group.end(), ref) != group.end();
+  }
+
+  // All loops that are bound to kinds that begin with this word, outermost first.
+  Group bound_to(std::string_view kind) const {
+    Group result;
+    for (const auto& [name, group] : bound_)
+      if (name.starts_with(kind)) result.insert(result.end(), group.begin(), group.end());
+    return result;
+  }
+
+  std::int64_t trips(const Group& group) const {
+    std::int64_t product = 1;
+    for (const Ref& ref : group) product = std::min(product, largest_tile) * std::min(trips(ref), largest_tile >> 20);
+    return product;
+  }
+
+  Result<Replayed> written_in_groups() const {
+    const Group blocks = bound_to("block"), virtuals = bound_to("virtual"), items = bound_to("thread");
+    Group order = blocks;
+    if (items.empty() || blocks.empty()) return Reason{"no loops of groups, or none of work-items"};
+    if (!has_writer_) return Reason{"results that are not kept in registers"};
+    const auto is_bound = [&](const Ref& ref) { return has(blocks, ref) || has(virtuals, ref) || has(items, ref); };
+    if (blocks.size() + virtuals.size() + items.size() != kept_outside_.size() ||
+        !std::all_of(kept_outside_.begin(), kept_outside_.end(), is_bound))
+      return Reason{"results that are kept inside of other loops than those of work-items"};
+    const Group all = flat(main_);
+    for (const Ref& ref : all) {
+      const auto is_around = [&](const auto& copy) { return has(copy.second.around, ref); };
+      if (!is_bound(ref) && std::any_of(copies_.begin(), copies_.end(), is_around)) order.push_back(ref);
+    }
+    const Group around_copies = order;
+    order.insert(order.end(), virtuals.begin(), virtuals.end());
+    order.insert(order.end(), items.begin(), items.end());
+    const std::size_t inside = order.size();
+    for (const Ref& ref : all)
+      if (!has(order, ref)) order.push_back(ref);
+    if (inside == order.size()) return Reason{"a cached result of nothing"};
+
+    Replayed out;
+    const std::string name = stage_name(main_stage_);
+    const auto line = [&](std::string text) { out.lines += text + "\n"; };
+    for (const auto& [load, copy] : copies_) line(fmt::format("copy {} {}", name, read_name(load)));
+    if (const std::string problem = write_tiles(out); !problem.empty()) return Reason{problem};
+    line(fmt::format("order {} {}", name, names(order)));
+    for (const auto& [kind, group] : bound_) line(fmt::format("bind {} {} {}", name, kind, names(group)));
+    Group sequential(around_copies.begin() + std::ptrdiff_t(blocks.size()), around_copies.end());
+    sequential.insert(sequential.end(), order.begin() + std::ptrdiff_t(inside), order.end());
+    if (const Group unrolled = unrolled_in_items(sequential, trips(virtuals)); !unrolled.empty())
+      line(fmt::format("unroll {} {}", name, names(unrolled)));
+    line(fmt::format("accumulate {} above {}", name, loop_name(order[copies_.empty() ? inside : blocks.size()])));
+    for (const auto& [load, copy] : copies_)
+      line(fmt::format("compute {0} {0}.{1} above {2}", name, read_name(load), loop_name(order[around_copies.size()])));
+    for (const auto& [load, copy] : copies_) {
+      if (!copy.is_shared_out || copy.items != trips(items)) return Reason{"a copy that other work-items make"};
+      write_copy(load, copy.part, around_copies, out);
+    }
+    return out;
+  }
+
+  static Group flat(const std::vector<Group>& loops) {
+    Group all;
+    for (const Group& group : loops) all.insert(all.end(), group.begin(), group.end());
+    return all;
+  }
+
+  const std::string& read_name(int load) const {
+    return computation_.tensors[std::size_t(main().value.loads[std::size_t(load)].tensor)].name;
+  }
+
+  // Registers have no index: the loops of a work-item's results are unrolled, whatever the record says.
+  Group unrolled_in_items(const Group& order, std::int64_t steps) const {
+    const Group automatic = unrolled_loops(order, steps);
+    Group result;
+    for (const Ref& ref : order)
+      if (has(automatic, ref) || (ref.axis < computation_.spatial_axes(main()) && trips(ref) > 1))
+        result.push_back(ref);
+    return result;
+  }
+
+  // By dimension: how much of an operand is read inside of these loops.
+  std::vector<std::int64_t> region(int load, const Group& around) const {
+    std::vector<std::int64_t> inside(main().axes.size(), 1);
+    for (const Ref& ref : flat(main_))
+      if (!has(around, ref)) inside[std::size_t(ref.axis)] *= trips(ref);
+    std::vector<std::int64_t> extents;
+    for (const codegen::Affine& form : main().value.loads[std::size_t(load)].index) {
+      extents.push_back(1);
+      for (const codegen::Term& term : form.terms)
+        extents.back() += std::abs(term.coefficient) * (inside[std::size_t(term.variable)] - 1);
+    }
+    return extents;
+  }
+
+  // The elements of a copy, in order, in parts that are each an item's: loops of items, then those of a part, if such
+  // loops make it.
+  void write_copy(int load, std::int64_t part, const Group& around, Replayed& out) const {
+    const std::vector<std::int64_t> extents = region(load, around);
+    const std::string name = fmt::format("{}.{}", stage_name(main_stage_), read_name(load));
+    std::size_t shared = extents.size();  // dimensions that are not whole in a part
+    std::int64_t left = part;
+    while (shared > 0 && left > 1 && left % extents[shared - 1] == 0) left /= extents[--shared];
+    if (shared == 0 || extents[shared - 1] % left != 0) {
+      shared = extents.size();
+      left = 1;
+    }
+    std::vector<std::string> items, inner;
+    for (std::size_t d = 0; d < shared; ++d) items.push_back(fmt::format("d{}.0", d));
+    std::vector<std::string> order = items;
+    if (left > 1) {
+      out.lines += fmt::format("tile {} d{} $part{}\n", name, shared - 1, out.arguments.size());
+      out.arguments.push_back(left);
+      inner.push_back(fmt::format("d{}.1", shared - 1));
+    }
+    for (std::size_t d = shared; d < extents.size(); ++d)
+      (extents[d] == 1 ? order : inner).push_back(fmt::format("d{}.0", d));
+    order.insert(order.end(), inner.begin(), inner.end());
+    out.lines += fmt::format("order {} {}\n", name, base::join(order, " "));
+    out.lines += fmt::format("bind {} thread_x {}\n", name, base::join(items, " "));
+    if (!inner.empty()) out.lines += fmt::format("vector {} {}\n", name, inner.back());
+  }
+
   std::string names(const Group& loops) const {
     std::vector<std::string> all;
     for (const Ref& ref : loops) all.push_back(loop_name(ref));
@@ -599,7 +856,13 @@ class Replay {
   }
 
   std::vector<Role> stages_;
+  std::vector<int> loads_;  // by stage: which of the main stage's loads reads it; -1: none
+  int reads_ = 0;
   const codegen::Computation& computation_;
+  bool is_gpu_;
+  std::span<const Step> steps_;
+  std::map<int, Copy> copies_;                             // by load of the main stage
+  std::vector<std::pair<std::string_view, Group>> bound_;  // by kind, as the record binds them
   int main_stage_ = -1, padding_stage_ = -1;
   std::vector<Group> main_, writer_;
   std::vector<std::vector<std::int64_t>> lengths_;  // by axis of the main stage
@@ -636,13 +899,34 @@ class Log {
     dataset_.add(row, key.name, reason);
   }
 
+  // All programs of a dataset are of one device. "" or why it is none.
+  std::string set_limits(const Record& record, bool is_gpu) {
+    enum { group_bytes = 3, group_items = 5 };
+    codegen::Target limits;
+    if (is_gpu) {
+      const std::vector<std::string_view> words = base::words(record.target);
+      if (words.empty()) return "a GPU without a name";
+      limits.triple = words.front();  // "cuda"
+      limits.cpu = limits.triple;
+      if (record.hardware.size() <= group_items) return "a GPU whose limits are not told";
+      limits.group_items = record.hardware[group_items];
+      limits.group_bytes = record.hardware[group_bytes];
+      if (limits.group_items < 1 || limits.group_items > most_items) return "a GPU whose limits are not told";
+      if (limits.group_bytes < 1 || limits.group_bytes > most_bytes) return "a GPU whose limits are not told";
+    }
+    if (!has_limits_) dataset_.head().target = limits;
+    has_limits_ = true;
+    return dataset_.head().target == limits ? "" : "a device of other limits than those of the records before";
+  }
+
   // Fills the row, or says why it cannot.
   Result<bool> replayed(const Record& record, const Key& key, Dataset::Row& row) {
-    if (!base::trim(record.target).starts_with("llvm")) return Reason{"a GPU's schedule"};
+    const bool is_gpu = !base::trim(record.target).starts_with("llvm");
     const auto known = known_of(key, split_extents(record));
     if (!known) return Reason{"an unknown workload"};
+    if (const std::string problem = set_limits(record, is_gpu); !problem.empty()) return Reason{problem};
     Result<Replayed> steps =
-        Replay(*known, workloads_.try_emplace(known->workload.text(), known->workload).first->second.padded())
+        Replay(*known, workloads_.try_emplace(known->workload.text(), known->workload).first->second.padded(), is_gpu)
             .replayed(record.steps);
     if (!steps) return steps.reason();
     auto sketch = sketches_.find(steps->lines);
@@ -717,8 +1001,10 @@ class Log {
     row.program_hash = 0;
   }
 
+  static constexpr std::int64_t most_items = 1 << 12, most_bytes = 1 << 24;  // of any real GPU's group
   Import& import_;
   ImportedDataset& dataset_;
+  bool has_limits_ = false;
   std::map<std::string, codegen::Workload> workloads_;  // by text: each is read once
   std::map<std::string, std::shared_ptr<const codegen::Sketch>> sketches_;
   std::map<std::uint64_t, std::shared_ptr<const codegen::Sketch>> forms_;
