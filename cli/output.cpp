@@ -180,7 +180,7 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
     first_done_ = done;
     first_ = last_ = now;
   }
-  const bool finished = done >= total;
+  const bool finished = total > 0 && done >= total;
   const std::chrono::milliseconds pause(terminal_ ? 100 : 10000);
   if (!finished && !(fresh && terminal_) && now - last_ < pause) return;
   last_ = now;
@@ -188,21 +188,22 @@ void Progress::progress(std::string_view what, std::int64_t done, std::int64_t t
   std::string rest;
   if (finished) {
     rest = passed >= 1 ? fmt::format(", {}", seconds_text(passed)) : "";
-  } else if (done > first_done_) {
+  } else if (done > first_done_ && total > 0) {
     const double each = passed / double(done - first_done_);
     if (tab != std::string_view::npos && each > 0) rest = fmt::format(", {:.3g} a second", 1 / each);
     rest += fmt::format(", {} left", seconds_text(each * double(total - done)));
   }
   const std::string detail = tab == std::string_view::npos ? "" : fmt::format(", {}", what.substr(tab + 1));
   if (!terminal_) {
-    fmt::print(stderr, "{}: {} of {}{}{}\n", base::shortened(subject), done, total, rest, detail);
+    const std::string of = total > 0 ? fmt::format(" of {}", total) : "";
+    fmt::print(stderr, "{}: {}{}{}{}\n", base::shortened(subject), done, of, rest, detail);
     return;
   }
   if (finished) clear();
   const auto columns = std::size_t(terminal_size().columns);
-  const std::string count = fmt::format(" {}/{}{}", done, total, rest);
+  const std::string count = total > 0 ? fmt::format(" {}/{}{}", done, total, rest) : fmt::format(" {}", done);
   constexpr std::size_t bar = 20;
-  const std::size_t filled = total > 0 ? std::min(bar, std::size_t(double(bar) * double(done) / double(total))) : bar;
+  const std::size_t filled = total > 0 ? std::min(bar, std::size_t(double(bar) * double(done) / double(total))) : 0;
   const std::size_t room = columns - 1 - std::min(columns - 1, bar + 3 + width(count));
   std::string label(subject);
   if (width(label) > room) label = cut(label, room > 1 ? room - 1 : 0) + (room > 0 ? "~" : "");
