@@ -283,6 +283,47 @@ struct Multiplied {
   int a_zero, b, b_zero, a_scale = -1, b_scale = -1, y_scale = -1, y_zero = -1;
 };
 
+// The sum of (a - zero of a) * (b - zero of b) where zero points cannot be taken off before: that of a * b, and those
+// of both matrices alone, so that products are those of bytes. Of two matrices without signs, the right one is moved by
+// 128: dot products of bytes want a sign on one side.
+std::string summed_apart(const Call& call, Expression& expression, const Product& product, int b, const Zero& of_a,
+                         const Zero& of_b) {
+  const auto without_sum = [&](Index index) {
+    std::erase(index, product.reduced.front().name);
+    return index;
+  };
+  // Terms of zero points alone are not in their type, nor in the result's.
+  const auto as_integer = [](const Zero& zero) { return fmt::format("cast_i32({})", zero.text); };
+  const auto sum_of = [&](std::string_view tensor, int operand, const Index& of, const std::string& stored) {
+    const std::size_t summed = std::size_t(std::find(of.begin(), of.end(), product.reduced.front().name) - of.begin());
+    const Axes all = axes_over(call.shape(operand), "k");
+    Axes kept = all;
+    kept.erase(kept.begin() + std::ptrdiff_t(summed));
+    expression.stage(tensor, DType::i32, kept,
+                     stored.empty() ? expression.operand(operand, index_of(all)) : load(stored, index_of(all)),
+                     "+=", {all[summed]});
+    return load(tensor, without_sum(of));
+  };
+  const bool is_moved = call.type(0) == DType::u8 && call.type(b) == DType::u8;
+  std::string w = expression.operand(b, product.right), zero_b = of_b.is_zero ? "0" : as_integer(of_b);
+  if (is_moved) {
+    const Axes all = axes_over(call.shape(b), "k");
+    expression.stage("W", DType::i8, all,
+                     fmt::format("saturate_i8(cast_i32({}) - 128)", expression.operand(b, index_of(all))));
+    w = load("W", product.right), zero_b = fmt::format("({} - 128)", zero_b);
+  }
+  std::string value = load("T", index_of(product.axes));
+  if (is_moved || !of_b.is_zero) value += fmt::format(" - {} * {}", zero_b, sum_of("R", 0, product.left, ""));
+  if (!of_a.is_zero) {
+    value += fmt::format(" - {} * {}", as_integer(of_a), sum_of("S", b, product.right, is_moved ? "W" : ""));
+    if (is_moved || !of_b.is_zero)
+      value += fmt::format(" + {} * {} * {}", product.reduced.front().extent, as_integer(of_a), zero_b);
+  }
+  expression.stage("T", DType::i32, product.axes, fmt::format("{} * {}", expression.operand(0, product.left), w),
+                   "+=", product.reduced);
+  return value;
+}
+
 Meaning multiplied(const Call& call, const Multiplied& of) {
   bytes_only(call, 0), bytes_only(call, of.b);
   const Product product(call, 0, of.b);
@@ -301,7 +342,9 @@ Meaning multiplied(const Call& call, const Multiplied& of) {
     one_for_channel(call, of.b_scale, product.columns);
     scale = factor(call, expression, of.a_scale, of.b_scale, of.y_scale, "j");
   }
-  const std::string value = summed(call, expression, sum, of_a, of_b, !is_requantised);
+  const bool is_apart = (!of_a.is_zero || !of_b.is_zero) && !(of_b.is_zero && call.is_known(of.b));
+  const std::string value = is_apart ? summed_apart(call, expression, product, of.b, of_a, of_b)
+                                     : summed(call, expression, sum, of_a, of_b, !is_requantised);
   if (!is_requantised) {
     if (!value.empty()) expression.stage("y", DType::i32, product.axes, value);
     return {expression.result(DType::i32, product.shape)};

@@ -143,6 +143,36 @@ TEST(Plan, EqualQuantisedLayersAreOneKernel) {
   EXPECT_EQ(run(plan, {{"x", x}}), reference(graph, {{"x", x}}, "m.onnx", nobody));
 }
 
+// Zero points of matrices that are both computed in a run are not in their sums, which are those of bytes of which one
+// has a sign.
+TEST(Plan, EqualProductsOfBytesOfARunAreOneKernel) {
+  GraphFile file;
+  file.input("x", {2, 5, 7}, file::u8).input("w", {2, 7, 3}, file::u8);
+  const auto scalar = [&](const std::string& name, int zero) {
+    file.weight_of(file::tensor(name + ".zero", {}, file::u8, std::string(1, char(zero))));
+    file.weight(name + ".scale", {}, {0.5F + float(zero) / 64});
+  };
+  for (const std::string layer : {"a", "b"}) {
+    scalar(layer + "x", layer == "a" ? 3 : 131), scalar(layer + "w", layer == "a" ? 140 : 9), scalar(layer, layer[0]);
+    file.node("QLinearMatMul",
+              {"x", layer + "x.scale", layer + "x.zero", "w", layer + "w.scale", layer + "w.zero", layer + ".scale",
+               layer + ".zero"},
+              {layer});
+    file.output(layer);
+  }
+  const Plan plan = plan_of(file);
+  ASSERT_EQ(plan.kernels.size(), 1u) << plan.kernels[0].workload.text() << "\n" << plan.kernels[1].workload.text();
+  EXPECT_EQ(plan.kernels[0].calls, 2);
+  const std::string text = plan.kernels[0].workload.text();
+  EXPECT_NE(text.find(": i8 = saturate_i8("), std::string::npos) << text;
+  graft::base::Monitor nobody;
+  std::vector<double> x, w;
+  for (int e = 0; e < 70; ++e) x.push_back((e * 37) % 256);
+  for (int e = 0; e < 42; ++e) w.push_back((e * 91) % 256);
+  const Graph graph = folded(file::read(file, 17), "m.onnx");
+  EXPECT_EQ(run(plan, {{"x", x}, {"w", w}}), reference(graph, {{"x", x}, {"w", w}}, "m.onnx", nobody));
+}
+
 // ReduceMean, Sub, Pow, ReduceMean, Add, Sqrt, Div, Mul, Add: as exporters write it.
 TEST(Plan, ANormalisationInManyNodesIsOneKernel) {
   GraphFile file;
