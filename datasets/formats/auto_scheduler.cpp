@@ -366,7 +366,7 @@ class Replay {
   };
   static constexpr std::int64_t largest_tile = std::int64_t(1) << 40;  // elements
   using Group = std::vector<Ref>;                                      // several once fused
-  // Of what the main stage reads, in memory that a group's work-items share.
+  // A part of what the main stage reads, in memory that a group's work-items share.
   struct Copy {
     Group around;  // loops of the main stage
     bool is_fused = false, is_shared_out = false;
