@@ -49,7 +49,7 @@ int probe(const ProbeFlags& flags, Session& session) {
   if (flags.board.empty() && (!flags.ssh_config.empty() || flags.folder != ProbeFlags().folder || pins))
     throw base::UserError("BOARD", "missing: options of a board need a board, ssh://HOST");
   if (flags.opencl >= 0 && !(flags.board.empty() && flags.runner.empty() && flags.cpuinfo.empty()))
-    throw base::UserError("--opencl", "a device of this host: it goes with --out alone");
+    throw base::UserError("--opencl", "does not take this: a device of this host goes with --out alone");
   tasks::Probed probed;
   std::string what = flags.board.empty() ? flags.runner : flags.board;
   if (!flags.cpuinfo.empty()) {

@@ -120,6 +120,7 @@ Command tune_command() {
           {"graft tune 'matmul(m=512,n=512,k=512)' --platform native --trials 256",
            "graft tune resnet18.C2 --platform model:sifive-p450 --model adapted.h5 --trials 64 --out runs/c2",
            "graft tune 'matmul(m=512,n=512,k=512)' --space examples/matmul.space --out runs/mm512-space",
+           "graft tune 'matmul(m=512,n=512,k=512)' --platform opencl:0 --out runs/mm512-gpu",
            "graft tune resnet18.onnx --effort quick --out runs/resnet18",
            "graft tune space.yaml --run './kernel {tile_x} {tile_y}' --time time:ms --trials 100 --out runs/own"},
       .declare = [](Options& options) -> Action {
