@@ -15,23 +15,6 @@
 namespace graft::codegen {
 namespace {
 
-// "float", "int32_t": the element's C++ type, which C knows without its namespace.
-// Numbers of 16 bits are integers, whose bits they are: C has no types for them that all compilers know.
-std::string_view c_type(DType type) {
-  if (computed_in(type) != type) return "uint16_t";
-  std::string_view name;
-  switch (type) {
-#define X(dtype, element) \
-  case DType::dtype:      \
-    name = #element;      \
-    break;
-    GRAFT_DTYPES(X)
-#undef X
-  }
-  constexpr std::string_view space = "std::";
-  return name.starts_with(space) ? name.substr(space.size()) : name;
-}
-
 using Kind = Interface::Argument::Kind;
 
 // "const float* A, void* scratch"; "void" for none.
@@ -222,6 +205,21 @@ std::string fit_text(const SequenceInterface& interface) {
 }
 
 }  // namespace
+
+std::string_view c_type(DType type) {
+  if (computed_in(type) != type) return "uint16_t";
+  std::string_view name;
+  switch (type) {
+#define X(dtype, element) \
+  case DType::dtype:      \
+    name = #element;      \
+    break;
+    GRAFT_DTYPES(X)
+#undef X
+  }
+  constexpr std::string_view space = "std::";
+  return name.starts_with(space) ? name.substr(space.size()) : name;
+}
 
 std::string shape_branch_text(std::size_t number, const std::vector<std::int64_t>& extents, const std::string& how) {
   std::string text = fmt::format("shape{0}:\n  %is{0}.0 = icmp eq i64 0, 0\n", number);

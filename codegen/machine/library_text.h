@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "codegen/machine/interface.h"
@@ -39,6 +40,10 @@ void check(const Interface& interface);
 // LLVM's text of the block `shapeN`: goes on at `foundN` if the arguments %e0, %e1, ... compare with these extents so
 // ("eq": are equal to them, "sle": are at most them), else at `shapeN+1`.
 std::string shape_branch_text(std::size_t number, const std::vector<std::int64_t>& extents, const std::string& how);
+
+// "float", "int32_t": the element's C++ type, which C knows without its namespace.
+// Numbers of 16 bits are integers, whose bits they are: C has no types for them that all compilers know.
+std::string_view c_type(DType type);
 
 std::string header_text(const Interface& interface);  // NAME.h
 std::string header_text(const SequenceInterface& interface);

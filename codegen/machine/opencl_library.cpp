@@ -23,28 +23,6 @@ namespace {
 
 constexpr std::int64_t most_samples = 256;  // of an output
 
-// What C calls a type in memory.
-std::string_view c_type(DType type) {
-  switch (type) {
-    case DType::f64:
-      return "double";
-    case DType::i32:
-      return "int32_t";
-    case DType::i8:
-      return "int8_t";
-    case DType::u8:
-      return "uint8_t";
-    case DType::i64:
-      return "int64_t";
-    case DType::f16:
-    case DType::bf16:
-      return "uint16_t";
-    case DType::f32:
-      break;
-  }
-  return "float";
-}
-
 // The number of seven bits that element i of operand t is; the same in C (check_head).
 std::int64_t drawn(std::int64_t t, std::int64_t i) {
   return std::int64_t((std::uint32_t(i) * 2654435761u + std::uint32_t(t) * 40503u) >> 25) - 64;

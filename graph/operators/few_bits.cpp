@@ -41,7 +41,7 @@ std::int64_t block_of(const Call& call, std::int64_t otherwise) {
   return block;
 }
 
-// Numbers in bytes. Where there are no zero points, the number that stands for 0 is subtracted.
+// Numbers of few bits, one in each byte. Without zero points they are signed: half of their range is subtracted.
 Known in_bytes(Shape shape, std::string bytes, std::int64_t bits, bool has_zeros) {
   if (!has_zeros)
     for (char& byte : bytes) byte = char(std::uint8_t(byte) - (1 << (bits - 1)));

@@ -92,6 +92,17 @@ def _library_in(folder: str, kinds: Tuple[str, ...] = ("library",), shown: Optio
     return library
 
 
+def _function_in(library: Dict[str, Any], function: Optional[str], shown: str) -> Dict[str, Any]:
+    """What a library says of the function of this name; of the only one, where none is named."""
+    functions: Dict[str, Dict[str, Any]] = {each["name"]: each for each in library["functions"]}
+    if function is None and len(functions) == 1:
+        function = next(iter(functions))
+    if function not in functions:
+        raise Mistake(f"{shown}: {'no function ' + repr(function) if function else 'several functions'}, "
+                      f"give one of {', '.join(functions)}")
+    return functions[function]
+
+
 def _check_machine(library: Dict[str, Any], shown: str) -> None:
     architecture, here = library["target"]["triple"].split("-")[0], platform.machine()
     if architecture != _ARCHITECTURES.get(here, here):
@@ -421,13 +432,7 @@ class Kernel(_Callable):
              constants: Optional[Dict[str, _Array]]) -> None:
         with _folder_of(source) as folder:
             library = _library_in(folder, shown=shown)
-            functions = {each["name"]: each for each in library["functions"]}
-            if function is None and len(functions) == 1:
-                function = next(iter(functions))
-            if function not in functions:
-                raise Mistake(f"{shown}: {'no function ' + repr(function) if function else 'several functions'}, "
-                              f"give one of {', '.join(functions)}")
-            self._is = functions[function]
+            self._is = _function_in(library, function, shown)
             calls = {"run": self._is["parallel" if threads > 1 and self._is["parallel"] else "run"],
                      "prepare": self._is["prepare"], "select": self._is["select"]}
             self._calls = {name: call for name, call in calls.items() if call}

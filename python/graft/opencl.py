@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._graft import Answer, Failure, Mistake, answer_of as _answer_of, compile as _compile
-from .kernel import Parameter, _array_of, _by_name, _folder_of, _library_in, _parameter_of, _path, _PathLike
+from .kernel import Parameter, _array_of, _by_name, _folder_of, _function_in, _library_in, _parameter_of, _path, _PathLike
 
 _Array = npt.NDArray[Any]
 _Handle = ctypes.c_void_p
@@ -82,14 +82,7 @@ class OpenclKernel:
         else:
             shown, files = source.workload, _compile([source]).files
         with _folder_of(files) as folder:
-            library = _library_in(folder, ("opencl",), shown)
-            functions = {each["name"]: each for each in library["functions"]}
-            if function is None and len(functions) == 1:
-                function = next(iter(functions))
-            if function not in functions:
-                raise Mistake(f"{shown}: {'no function ' + repr(function) if function else 'several functions'}, "
-                              f"give one of {', '.join(functions)}")
-            self._is = functions[function]
+            self._is = _function_in(_library_in(folder, ("opencl",), shown), function, shown)
             with open(os.path.join(folder, self._is["source"]), encoding="utf-8") as file:
                 self._source = file.read()
         self._all = tuple(_parameter_of(each, each["role"], 1) for each in self._is["tensors"])

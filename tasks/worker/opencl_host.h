@@ -96,7 +96,6 @@ enum Question : std::uint32_t {
   local_bytes = 0x1023,
   double_precision = 0x1032,  // 0: none
   device_name = 0x102b,
-  device_vendor = 0x102c,
   driver_version = 0x102d,
   device_version = 0x102f,
 };

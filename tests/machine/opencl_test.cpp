@@ -56,25 +56,9 @@ LoopProgram lowered(const std::string& workload, const std::string& schedule, st
   return program.ok() ? with_groups(*program) : LoopProgram{};
 }
 
-// Blocks of 8 x 16, items 4 x 4, each with 2 x 4 results in registers, the operands' blocks in group memory.
-constexpr const char* in_groups = R"(tile C i 8 2
-tile C j 16 4 4
-tile C l 4
-order C i.0 j.0 l.0 i.1 j.1 l.1 i.2 j.2 j.3
-bind C block_y i.0
-bind C block_x j.0
-bind C thread_y i.1
-bind C thread_x j.1
-unroll C i.2 j.2
-vector C j.3
-accumulate C above l.0
-pack C A above i.1
-pack C B above i.1
-)";
-constexpr const char* without_group_memory = R"(tile C i 8 2
-tile C j 16 4 4
-tile C l 4
-order C i.0 j.0 i.1 j.1 l.0 l.1 i.2 j.2 j.3
+// Blocks of 8 x 16, items 4 x 4, each with 2 x 4 results in registers.
+std::string blocks(const std::string& order) {
+  return "tile C i 8 2\ntile C j 16 4 4\ntile C l 4\norder C " + order + R"( l.1 i.2 j.2 j.3
 bind C block_y i.0
 bind C block_x j.0
 bind C thread_y i.1
@@ -83,6 +67,9 @@ unroll C i.2 j.2
 vector C j.3
 accumulate C above l.0
 )";
+}
+const std::string in_groups = blocks("i.0 j.0 l.0 i.1 j.1") + "pack C A above i.1\npack C B above i.1\n";
+const std::string without_group_memory = blocks("i.0 j.0 i.1 j.1 l.0");
 
 Numbers inputs_of(const LoopProgram& program) {
   Numbers numbers;
